@@ -20,6 +20,7 @@
 #include "common/errno.h"
 #include "common/file_descriptor.h"
 #include "common/input_file.h"
+#include "common/output_target.h"
 #include "common/status.h"
 
 namespace atl {
@@ -107,28 +108,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
   }
 }
 
-absl::Status CheckReplaceable(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::symlink_status(path, error);
-  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status) ||
-      std::filesystem::is_symlink(status) || std::filesystem::is_directory(status)) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(path,
-                                                    " is not a regular file but a device, a pipe or a "
-                                                    "socket, which must not be replaced; give a file name"));
-}
-
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
-  ATOLL_RETURN_IF_ERROR(CheckReplaceable(path));
-  const std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
+  ATOLL_ASSIGN_OR_RETURN(const OutputTarget target, ResolveOutput(path));
+  if (target.stream) return WriteToStream(target.path, contents);
+  const std::string temporary = absl::StrCat(target.path, ".tmp.", ::getpid());
   absl::Status status = WriteAndSync(temporary, contents, mode);
-  if (status.ok()) status = RenameFile(temporary, path);
+  if (status.ok()) status = RenameFile(temporary, target.path);
   if (!status.ok()) {
     ::unlink(temporary.c_str());
     return status;
   }
-  return FsyncDir(ParentOf(path));
+  return FsyncDir(ParentOf(target.path));
 }
 
 absl::Status FsyncDir(const std::string& path) {

@@ -23,13 +23,10 @@ constexpr Duration kPipePatience = Seconds(3);
 /// pipe with a writer (`<(command)`) for at most kPipePatience; rejects a pipe without a writer immediately.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);
 
-/// FailedPrecondition if the path is a device, a pipe or a socket, because replacing it would remove it: as
-/// root, for example, /dev/null of the whole machine.
-absl::Status CheckReplaceable(const std::string& path);
-
 /// Replaces the file atomically: temporary file in the same folder, fsync, rename, fsync of the folder. After
 /// OK, the contents survive a power cut; after an error or a crash, the old file is unchanged. `mode` as for
-/// chmod (0600 for secrets). Fails like CheckReplaceable.
+/// chmod (0600 for secrets). Follows links and fails as ResolveOutput does (common/output_target.h): the
+/// target of a link is replaced, and a pipe behind a link is written to.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode = 0644);
 
 /// Makes creations, renames and removals in the folder survive a power cut.

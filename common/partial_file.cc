@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -13,24 +15,19 @@
 #include "common/durable_file.h"
 #include "common/errno.h"
 #include "common/file.h"
+#include "common/mapped_file.h"
 #include "common/status.h"
 
 namespace atl {
 namespace {
 
-/// The path to write: the target, if `path` is a link. The replaced object must be a file.
-absl::StatusOr<std::string> Destination(const std::string& path) {
+/// As ResolveOutput; a folder is an error, because it cannot be replaced.
+absl::StatusOr<OutputTarget> FileTarget(const std::string& path) {
   std::error_code error;
-  std::string target = path;
-  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) {
-    const auto followed = std::filesystem::weakly_canonical(path, error);
-    if (!error) target = followed.string();
-  }
-  if (std::filesystem::is_directory(target, error)) {
+  if (std::filesystem::is_directory(path, error)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is a folder; give a file name"));
   }
-  ATOLL_RETURN_IF_ERROR(CheckReplaceable(target));
-  return target;
+  return ResolveOutput(path);
 }
 
 /// Whether the name still refers to the opened file: a writer that just ended may have renamed or removed it.
@@ -59,30 +56,42 @@ absl::StatusOr<FileDescriptor> LockEmptied(const std::string& path, const std::s
 
 }  // namespace
 
-PartialFile::PartialFile(std::string path, std::string partial, FileDescriptor lock)
-    : path_(std::move(path)), partial_(std::move(partial)), lock_(std::move(lock)) {}
+PartialFile::PartialFile(OutputTarget target, std::string partial, FileDescriptor fd)
+    : target_(std::move(target)), partial_(std::move(partial)), fd_(std::move(fd)) {}
 
 PartialFile::~PartialFile() {
-  if (!published_) RemoveFile(partial_).IgnoreError();
+  if (!published_ && !target_.stream) RemoveFile(partial_).IgnoreError();
 }
 
 absl::StatusOr<std::unique_ptr<PartialFile>> PartialFile::Create(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string destination, Destination(path));
-  return Create(destination, destination + ".partial");
+  ATOLL_ASSIGN_OR_RETURN(OutputTarget target, FileTarget(path));
+  if (!target.stream) return Create(target.path, target.path + ".partial");
+  FileDescriptor memory(::memfd_create("atoll-output", MFD_CLOEXEC));
+  if (!memory.valid()) return ErrnoToStatus(errno, absl::StrCat("make room for the contents of ", path));
+  std::string name = absl::StrCat("/proc/self/fd/", memory.get());
+  return std::unique_ptr<PartialFile>(new PartialFile(std::move(target), std::move(name), std::move(memory)));
 }
 
 absl::StatusOr<std::unique_ptr<PartialFile>> PartialFile::Create(const std::string& path,
                                                                  const std::string& partial) {
-  ATOLL_ASSIGN_OR_RETURN(std::string destination, Destination(path));
+  ATOLL_ASSIGN_OR_RETURN(OutputTarget target, FileTarget(path));
+  if (target.stream) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is a link to a pipe or a device; remove it"));
+  }
   ATOLL_ASSIGN_OR_RETURN(FileDescriptor lock, LockEmptied(path, partial));
-  return std::unique_ptr<PartialFile>(new PartialFile(std::move(destination), partial, std::move(lock)));
+  return std::unique_ptr<PartialFile>(new PartialFile(std::move(target), partial, std::move(lock)));
 }
 
 absl::Status PartialFile::Publish() {
+  if (target_.stream) {
+    ATOLL_ASSIGN_OR_RETURN(const MappedFile contents, MappedFile::Open(partial_));
+    const auto* const begin = reinterpret_cast<const char*>(contents.bytes().data());
+    return WriteToStream(target_.path, std::string_view(begin, contents.size()));
+  }
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial_, OpenMode::kOpenExisting));
   ATOLL_RETURN_IF_ERROR(file.Sync());
   ATOLL_RETURN_IF_ERROR(file.Close());
-  ATOLL_RETURN_IF_ERROR(RenameFile(partial_, path_));
+  ATOLL_RETURN_IF_ERROR(RenameFile(partial_, target_.path));
   published_ = true;
   return absl::OkStatus();
 }

@@ -128,8 +128,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
       absl::StrCat("read ", path, ": larger than the ", max_bytes, " bytes that are allowed"));
 }
 
-absl::Status CheckReplaceable(const std::string& path) { return absl::OkStatus(); }
-
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
   const std::string temporary = absl::StrCat(path, ".tmp");
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(temporary, OpenMode::kTruncate));

@@ -13,6 +13,7 @@
 #include "common/command_line/help.h"
 #include "common/durable_file.h"
 #include "common/human.h"
+#include "common/output_target.h"
 #include "common/partial_file.h"
 #include "common/status.h"
 #include "core/fragment_plan.h"
@@ -92,6 +93,7 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   if (!exported.ok()) return exported.status();
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
   if (global.json) {
+  if (IsStream(path)) return absl::OkStatus();
     PrintJson({{"file", path}, {"version", exported->version}, {"parameters", exported->parameters}});
   } else {
     std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),

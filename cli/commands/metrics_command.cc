@@ -13,6 +13,7 @@
 #include "common/command_line/help.h"
 #include "common/errno.h"
 #include "common/human.h"
+#include "common/output_target.h"
 #include "common/partial_file.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
@@ -109,6 +110,7 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
   } else {
     std::printf("wrote %llu points to %s\n", static_cast<unsigned long long>(*points), options.out.c_str());
   }
+  if (IsStream(options.out)) return absl::OkStatus();
   return absl::OkStatus();
 }
 

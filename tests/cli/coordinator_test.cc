@@ -1,10 +1,15 @@
 // atollctl against a real coordinator: what the fake in admin_commands_test.cc stands for is what the server
 // does.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -156,6 +161,23 @@ TEST_F(CoordinatorTest, DoctorFindsBothPortsAndTheClock) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("ok    data port"), HasSubstr("ok    admin port"), HasSubstr("ok    clock")));
+}
+
+TEST_F(CoordinatorTest, ExportsIntoAPipeBehindALink) {
+  const std::string pipe = dir_.File("pipe"), link = dir_.File("link");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", link);
+  const FileDescriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const Outcome outcome = Run({"metrics", "export", "--out", link});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "") << "it could be the pipe";
+  char buffer[4096];
+  const ssize_t n = ::read(reader.get(), buffer, sizeof buffer);
+  ASSERT_GT(n, 0);
+  EXPECT_EQ(std::string(buffer, static_cast<size_t>(n)),
+            "unix_time,name,worker,version,committed_tokens,value\n");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 }  // namespace

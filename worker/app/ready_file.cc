@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/file_descriptor.h"
 #include "common/left_over.h"
@@ -11,7 +14,15 @@
 namespace atl {
 
 absl::Status ReadyFile::Check(const std::string& path) {
-  return path.empty() ? absl::OkStatus() : CheckLeftOver("--ready-file", path, /*mark=*/"");
+  if (path.empty()) return absl::OkStatus();
+  std::error_code error;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) {
+    return absl::InvalidArgumentError(absl::StrCat("--ready-file ", path,
+                                                   ": the file is a symbolic link; the worker creates and "
+                                                   "removes this file, so it would remove the link: "
+                                                   "give the name of the file itself"));
+  }
+  return CheckLeftOver("--ready-file", path, /*mark=*/"");
 }
 
 ReadyFile::ReadyFile(std::string path, WorkerObserver* next, const Logger& log)

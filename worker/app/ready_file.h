@@ -17,7 +17,7 @@ class ReadyFile final : public WorkerObserver {
   /// So many heartbeats in a row unanswered, and the file is gone.
   static constexpr int kPatience = 3;
 
-  /// InvalidArgument when a file stands at `path` that no worker left: theirs are empty.
+  /// InvalidArgument if `path` is a symbolic link, or a file that no worker left: theirs are empty.
   static absl::Status Check(const std::string& path);
 
   /// Removes a file that an earlier life left. `next` outlives this. An empty path: no file. Requires that

@@ -1,5 +1,7 @@
 #include "worker/app/ready_file.h"
 
+#include <filesystem>
+
 #include "common/file.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_dir.h"
@@ -58,6 +60,18 @@ TEST_F(ReadyFileTest, AFileWithContentsIsNotTheWorkers) {
   const absl::Status rejected = ReadyFile::Check(path_);
   EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << rejected;
   EXPECT_EQ(ReadFile(path_).value(), "my thesis");
+}
+
+TEST_F(ReadyFileTest, ALinkIsRejectedAndStays) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("target"), "").ok());
+  for (const char* target : {"target", "absent"}) {
+    const std::string link = dir_.File(std::string("to-") + target);
+    std::filesystem::create_symlink(target, link);
+    const absl::Status rejected = ReadyFile::Check(link);
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << rejected;
+    EXPECT_NE(rejected.message().find("symbolic link"), std::string::npos) << rejected;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+  }
 }
 
 TEST_F(ReadyFileTest, HandsOnWhatItHears) {
