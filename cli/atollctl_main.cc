@@ -80,12 +80,18 @@ void AddCommands(CLI::App& app, const atl::GlobalOptions& global, atl::Action& a
   atl::AddFieldCommand(app, action);
 }
 
+/// For one thread: the commands open their clients one after the other.
+absl::StatusOr<atl::SecurityPtr> ReadSecurity(const atl::ClientSecurityFlags& flags) {
+  static const atl::SystemClock clock;
+  static auto& security =
+      *new absl::StatusOr<atl::SecurityPtr>(atl::ChannelSecurity::Create(flags, &clock, atl::Logger()));
+  return security;
+}
+
 absl::Status Run(atl::GlobalOptions& global, const atl::Action& action) {
   if (!action) return absl::InvalidArgumentError("nothing to do; see atollctl --help");
   atl::RouteGrpcLog(atl::Logger());
-  static const atl::SystemClock clock;
-  ATOLL_ASSIGN_OR_RETURN(global.security,
-                         atl::ChannelSecurity::Create(global.security_flags, &clock, atl::Logger()));
+  global.security = [&global] { return ReadSecurity(global.security_flags); };
   return action();
 }
 

@@ -132,13 +132,14 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
   return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
 }
 
-AdminClient::AdminClient(std::string address, Duration deadline, std::string user, SecurityPtr security,
-                         WaitNotice notice)
+AdminClient::AdminClient(std::string address, Duration deadline, std::string user,
+                         absl::StatusOr<SecurityPtr> security, WaitNotice notice)
     : address_(std::move(address)),
       deadline_(deadline),
       connect_within_(deadline),
       user_(MetadataValue(std::move(user))),
-      security_(std::move(security)),
+      unsecured_(security.status()),
+      security_(security.ok() ? *std::move(security) : ChannelSecurity::Plain()),
       notice_(std::move(notice)),
       channel_(OpenChannel(address_, *security_)),
       stub_(v1::Admin::NewStub(channel_)) {}
@@ -181,6 +182,7 @@ template <typename Request, typename Reply>
 absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Reply*),
                                         const Request& request, std::optional<Duration> deadline) {
+  ATOLL_RETURN_IF_ERROR(unsecured_);
   ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, connect_within_,
                                         CoordinatorPort::kAdmin, &cancelled_, notice_));
   Reply reply;
@@ -193,6 +195,7 @@ absl::StatusOr<Reply> AdminClient::Call(grpc::Status (v1::Admin::Stub::*method)(
 
 template <typename Message, typename Open>
 absl::Status AdminClient::Stream(const Open& open, const std::function<bool(const Message&)>& sink) {
+  ATOLL_RETURN_IF_ERROR(unsecured_);
   ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, connect_within_,
                                         CoordinatorPort::kAdmin, &cancelled_, notice_));
   const auto context = Context(kAsLongAsItTakes);

@@ -47,8 +47,9 @@ absl::Status FromGrpcStatus(const grpc::Status& status, const std::string& addre
 class AdminClient {
  public:
   /// `user` goes into the audit line of a change, in addition to the authenticated caller; empty: no name.
+  /// Every call fails with the error of `security`, if it is one.
   AdminClient(std::string address, Duration deadline, std::string user = "",
-              SecurityPtr security = ChannelSecurity::Plain(), WaitNotice notice = nullptr);
+              absl::StatusOr<SecurityPtr> security = ChannelSecurity::Plain(), WaitNotice notice = nullptr);
 
   /// Later calls wait this long, instead of the deadline, for a coordinator to answer.
   void ConnectWithin(Duration timeout) { connect_within_ = std::min(timeout, deadline_); }
@@ -99,6 +100,7 @@ class AdminClient {
   const Duration deadline_;
   Duration connect_within_;
   const std::string user_;
+  const absl::Status unsecured_;  // why there is no security
   const SecurityPtr security_;
   const WaitNotice notice_;
   const std::shared_ptr<grpc::Channel> channel_;

@@ -29,7 +29,8 @@ struct GlobalOptions {
   bool admin_named = false;  // on this command line, not only by ATOLL_ADMIN
   bool coordinator_given = false;
   ClientSecurityFlags security_flags;
-  SecurityPtr security = ChannelSecurity::Plain();  // made of the flags before a command runs
+  /// Reads the files of the flags at the first call, so that commands without a coordinator do not need them.
+  std::function<absl::StatusOr<SecurityPtr>()> security;
 };
 
 using Action = std::function<absl::Status()>;
@@ -41,7 +42,7 @@ inline WaitNotice WaitNoticeFor(const GlobalOptions& global) {
 }
 
 inline AdminClient MakeAdminClient(const GlobalOptions& global) {
-  return {global.admin, Seconds(global.timeout_s), global.user, global.security, WaitNoticeFor(global)};
+  return {global.admin, Seconds(global.timeout_s), global.user, global.security(), WaitNoticeFor(global)};
 }
 
 /// The data port that `command` calls. InvalidArgument if only the admin port was given, because the default

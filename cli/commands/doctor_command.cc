@@ -70,12 +70,13 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   }
   append(CheckHost(coordinator, worker));
   NetworkTarget target{.coordinator = global.coordinator,
+  ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
                        .admin = global.admin,
                        .coordinator_given = global.coordinator_given,
                        .admin_given = global.admin_given,
                        .run = config.run ? config.run->name : "",
                        .deadline = Seconds(std::min(global.timeout_s, 3.0)),
-                       .security = global.security,
+                       .security = security,
                        .notice = WaitNoticeFor(global)};
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));

@@ -29,8 +29,9 @@ bool PrintEvent(const v1::RunEvent& event, bool json) {
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
   const EndWithReader end_with_reader;
   ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "events"));
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s),
-                                                                 global.security, WaitNoticeFor(global)));
+  ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
+  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s), security,
+                                                                 WaitNoticeFor(global)));
   const uint64_t newest = client->run().last_event_sequence();
   if (!options.follow && newest <= options.after) return absl::OkStatus();
   return client->Watch(options.after, [&](const v1::RunEvent& event) {

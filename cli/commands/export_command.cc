@@ -63,8 +63,9 @@ struct Exported {
 
 absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
   ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "export"));
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s),
-                                                                 global.security, WaitNoticeFor(global)));
+  ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
+  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s), security,
+                                                                 WaitNoticeFor(global)));
   const v1::JoinReply& run = client->run();
   if (run.manifest().tensors().empty()) {
     return FromCoordinator(absl::FailedPreconditionError(
@@ -92,8 +93,8 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   const auto exported = Pull(global, file);
   if (!exported.ok()) return exported.status();
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  if (global.json) {
   if (IsStream(path)) return absl::OkStatus();
+  if (global.json) {
     PrintJson({{"file", path}, {"version", exported->version}, {"parameters", exported->parameters}});
   } else {
     std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),

@@ -141,6 +141,20 @@ def reads_a_pipe(programs, folder):
     return [] if done.returncode == 0 else [f"config validate of a pipe: {done.returncode}: {done.stderr}"]
 
 
+def offline_commands_read_no_certificates(programs, folder):
+    """The variables of another folder's guide name files that are not here; a command without a call does not need them."""
+    elsewhere = {**os.environ, "ATOLL_TLS_CA": "certs/ca.pem", "ATOLL_TLS_CERT": "certs/a.pem", "ATOLL_TLS_KEY": "certs/a.key",
+                 "ATOLL_TOKEN_FILE": "a.token"}
+    complaints = []
+    for command, code in ((["config", "validate", "run.yaml"], 0), (["config", "explain"], 0), (["plan", "run.yaml"], 0),
+                          (["completion", "bash"], 0), ([*AWAY, "status"], FILES)):
+        done = subprocess.run([programs / "atollctl", *command], cwd=folder, env=elsewhere, timeout=60, capture_output=True, text=True,
+                              check=False)
+        if done.returncode != code:
+            complaints.append(f"{' '.join(command)} with variables of another folder: {done.returncode}: {done.stderr}")
+    return complaints
+
+
 def imports_leave_no_run(programs, folder):
     """A file that cannot be imported is refused before the data directory is made."""
     complaints = []
@@ -178,6 +192,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         pipes_in_place_of_data(folder)
         complaints += reads_a_pipe(programs, folder)
+        complaints += offline_commands_read_no_certificates(programs, folder)
         complaints += imports_leave_no_run(programs, folder)
         for given in (cases, taken_ports):
             for command, code, words in given():
