@@ -19,6 +19,8 @@ absl::Status FromCoordinator(absl::Status status) {
   return status;
 }
 
+bool IsFromCoordinator(const absl::Status& status) { return status.GetPayload(kAnswerUrl).has_value(); }
+
 absl::Status WithExitCode(absl::Status status, ExitCode code) {
   status.SetPayload(kCodeUrl, absl::Cord(absl::StrCat(ToInt(code))));
   return status;
@@ -30,7 +32,7 @@ ExitCode CommandExitCode(const absl::Status& status) {
       payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code)) {
     return static_cast<ExitCode>(code);
   }
-  const bool answered = status.GetPayload(kAnswerUrl).has_value();
+  const bool answered = IsFromCoordinator(status);
   if (answered && (absl::IsNotFound(status) || absl::IsUnimplemented(status))) return ExitCode::kRejected;
   return answered ? DefaultExitCode(status) : LocalExitCode(status);
 }

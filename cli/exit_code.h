@@ -10,6 +10,7 @@ namespace atl {
 /// without the mark is about this machine: NotFound, PermissionDenied and FailedPrecondition then mean a file
 /// (6).
 absl::Status FromCoordinator(absl::Status status);
+bool IsFromCoordinator(const absl::Status& status);
 
 /// Attaches an exit code to the error.
 absl::Status WithExitCode(absl::Status status, ExitCode code);

@@ -8,6 +8,7 @@
 #include "cli/doctor/disk.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/network.h"
+#include "cli/doctor/run_directory.h"
 #include "cli/doctor/tokens.h"
 #include "cli/exit_code.h"
 #include "cli/plan.h"
@@ -69,8 +70,8 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
     disk = {config.plan->disk.peak(), config.plan->disk.remedy()};
   }
   append(CheckHost(coordinator, worker));
-  NetworkTarget target{.coordinator = global.coordinator,
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
+  NetworkTarget target{.coordinator = global.coordinator,
                        .admin = global.admin,
                        .coordinator_given = global.coordinator_given,
                        .admin_given = global.admin_given,
@@ -79,7 +80,10 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
                        .security = security,
                        .notice = WaitNoticeFor(global)};
   append(CheckNetwork(target, clock));
-  if (!options.dir.empty()) append(CheckDisk(options.dir, disk, clock));
+  if (!options.dir.empty()) {
+    append({CheckRunDirectory(options.dir, target.run)});
+    append(CheckDisk(options.dir, disk, clock));
+  }
   std::optional<ConfiguredTokens> tokens;
   if (config.run) tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
   append(CheckTokens(options.data, tokens));
@@ -105,7 +109,9 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
   doctor->add_option("CONFIG", options->config,
                      "Configuration file of the run (YAML); its needs are compared with this machine");
   doctor->add_option("--data", options->data, "Folder of token files to check");
-  doctor->add_option("--dir", options->dir, "Data directory of the coordinator, existing or planned");
+  doctor->add_option(
+      "--dir", options->dir,
+      "Data directory of the coordinator, existing or planned: whose run it holds, and its disk");
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
   SetHelp(

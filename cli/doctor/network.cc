@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/address.h"
+#include "cli/exit_code.h"
 #include "cli/rpc_client.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -55,6 +56,15 @@ Check NotForwarded(const NetworkTarget& target) {
       "workers, `events` and `export` need it: forward it too, or give --coordinator HOST:PORT");
 }
 
+/// The verdict if only the data port was given, as on a worker's machine: the default admin port need not
+/// belong to that coordinator.
+Check AdminPortOfOthers(const std::string& address, const absl::Status& why) {
+  return Warn("admin port",
+              absl::StrFormat("not checked: %s is in use, but does not answer this caller: %s", address,
+                              std::string(why.message())),
+              "workers do not need this port; operators: give --admin HOST:PORT");
+}
+
 Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::Status& why) {
   const bool data = port == CoordinatorPort::kData;
   const std::string name = data ? "data port" : "admin port";
@@ -69,6 +79,8 @@ Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::S
   const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
   if (bindable.ok()) return Ok(name, address + " is free: no coordinator there yet");
   const std::string found = network.security->WhyNoConnection(address, "", port);
+  if (!data && network.coordinator_given)
+    return AdminPortOfOthers(address, found.empty() ? why : absl::UnavailableError(found));
   if (!found.empty()) {
     return Fail(name, absl::StrFormat("%s is in use: %s", address, found),
                 "if this is the run's coordinator, follow that advice; otherwise stop that program, or give "
@@ -102,6 +114,19 @@ struct AdminChecks {
   std::vector<Check> checks;
 };
 
+/// The coordinator answered that this caller has no right to the call.
+bool IsDenied(const absl::Status& status) {
+  return IsFromCoordinator(status) && (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status));
+}
+
+/// A worker's machine has the worker's certificate or token, which the admin port denies.
+Check JudgeDenied(const NetworkTarget& target, const absl::Status& why) {
+  const std::string text = absl::StrFormat("a coordinator answers on %s and denies this caller: %s",
+                                           target.admin, std::string(why.message()));
+  if (!target.admin_given) return Ok("admin port", text + "; workers do not need this port");
+  return Fail("admin port", text, "give the certificate or the token of an operator or an observer");
+}
+
 /// Also checks the coordinator's wall clock, if a recent message has a time.
 AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
   AdminClient client(target.admin, target.deadline, "", target.security, target.notice);
@@ -114,6 +139,7 @@ AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
     difference = static_cast<double>(status.unix_nanos() - middle.time_since_epoch().count()) * 1e-9;
     return absl::OkStatus();
   });
+  if (IsDenied(trip.status())) return {.answers = true, .checks = {JudgeDenied(target, trip.status())}};
   if (!trip.ok()) {
     return {.answers = false, .checks = {NoAnswer(target, CoordinatorPort::kAdmin, trip.status())}};
   }

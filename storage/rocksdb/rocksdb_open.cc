@@ -8,6 +8,8 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "storage/rocksdb/find_run.h"
+#include "storage/rocksdb/load_run.h"
+#include "storage/rocksdb/meta_db.h"
 #include "storage/rocksdb/own_files.h"
 #include "storage/rocksdb/restore_note.h"
 #include "storage/rocksdb/rocksdb_run_store.h"
@@ -99,6 +101,22 @@ absl::Status RemoveLeftovers(const DataDir& dir, const FoundRun& found) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> RecordedConfig(const std::string& data_dir) {
+  const DataDir dir{.root = data_dir};
+  ATOLL_RETURN_IF_ERROR(CheckNotInsideARun(dir));
+  if (!FileExists(dir.root)) return std::string();
+  if (!FileExists(JoinPath(dir.meta(), "CURRENT"))) {
+    ATOLL_RETURN_IF_ERROR(CheckNothingForeign(dir));
+    ATOLL_RETURN_IF_ERROR(FindRun(dir).status());
+    ATOLL_RETURN_IF_ERROR(CheckBeginning(dir));
+    return std::string();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const auto meta, MetaDb::Open(dir.meta(), nullptr, DbAccess::kReadOnly));
+  ATOLL_ASSIGN_OR_RETURN(const LoadedRun run, LoadRun(*meta));
+  if (!run.recovery || run.recovery->configs.empty()) return std::string();
+  return run.recovery->configs.back().bytes;
+}
 
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options) {
   const DataDir dir{.root = options.data_dir};

@@ -28,6 +28,11 @@ struct RocksDbStoreOptions {
 /// promised is missing or damaged; the message names it. ResourceExhausted: the disk is full.
 absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOptions& options);
 
+/// The newest configuration that is recorded in this directory. Empty: there is no run yet, and one can begin
+/// there. Changes nothing and takes no lock, so another process may serve the run. It reads the records only,
+/// and fails with InvalidArgument for the same directories as OpenRocksDbStore.
+absl::StatusOr<std::string> RecordedConfig(const std::string& data_dir);
+
 }  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_ROCKSDB_STORE_H_

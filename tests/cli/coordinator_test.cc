@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/str_replace.h"
 #include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -161,6 +162,24 @@ TEST_F(CoordinatorTest, DoctorFindsBothPortsAndTheClock) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("ok    data port"), HasSubstr("ok    admin port"), HasSubstr("ok    clock")));
+}
+
+TEST_F(CoordinatorTest, DoctorSaysWhoseRunADirectoryHolds) {
+  const std::string other = dir_.File("other.yaml"), data = dir_.File("data");
+  ASSERT_TRUE(WriteFileAtomically(other, absl::StrReplaceAll(kConfig, {{"tiny", "large"}})).ok());
+  const auto doctor = [&](const std::string& config, const std::string& folder) {
+    return Run({"doctor", config, "--dir", folder});
+  };
+  // While it is served.
+  EXPECT_THAT(doctor(dir_.File("run.yaml"), data).out,
+              HasSubstr("ok    data directory     " + data + " holds run 'tiny'"));
+  const Outcome rejected = doctor(other, data);
+  EXPECT_EQ(rejected.exit_code, 1);
+  EXPECT_THAT(rejected.out, AllOf(HasSubstr("fail  data directory"),
+                                  HasSubstr("holds run 'tiny', but the configuration is for run 'large'")));
+  EXPECT_THAT(doctor(other, data + "/meta/new").out, HasSubstr("inside the data directory of another run"));
+  EXPECT_THAT(doctor(other, dir_.File("absent")).out, HasSubstr("holds no run; a new run can begin there"));
+  EXPECT_THAT(doctor(other, dir_.path()).out, HasSubstr("is not a data directory and not empty"));
 }
 
 TEST_F(CoordinatorTest, ExportsIntoAPipeBehindALink) {

@@ -1,8 +1,14 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "cli/doctor/check.h"
 #include "cli/doctor/disk.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/network.h"
+#include "cli/doctor/run_directory.h"
 #include "cli/doctor/tokens.h"
+#include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -73,6 +79,51 @@ TEST(Doctor, WithOnlyTheAdminPortForwardedThereIsACoordinator) {
   NetworkTarget given = target;
   given.coordinator_given = true;
   EXPECT_EQ(CheckNetwork(given, SystemClock())[0].verdict, Verdict::kFail);
+}
+
+TEST(Judge, RunDirectory) {
+  EXPECT_EQ(JudgeRunDirectory("d", "", "a").verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeRunDirectory("d", "a", "a").verdict, Verdict::kOk);
+  EXPECT_EQ(JudgeRunDirectory("d", "a", "").verdict, Verdict::kOk);
+  const Check other = JudgeRunDirectory("d", "b", "a");
+  EXPECT_EQ(other.verdict, Verdict::kFail);
+  EXPECT_THAT(other.text, HasSubstr("d holds run 'b', but the configuration is for run 'a'"));
+  EXPECT_EQ(JudgeRunDirectory("d", absl::InvalidArgumentError("photos"), "a").verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeRunDirectory("d", absl::DataLossError("torn"), "a").verdict, Verdict::kWarn)
+      << "the coordinator may just write it";
+}
+
+TEST(Doctor, AnAdminPortThatDeniesAWorkerIsNoStrangers) {
+  FakeAdmin admin;
+  admin.rejection = absl::PermissionDeniedError("worker w0 may not call the admin port");
+  NetworkTarget target{.coordinator = "127.0.0.1:1", .admin = admin.address(), .deadline = Seconds(3)};
+  std::vector<Check> checks = CheckNetwork(target, SystemClock());
+  ASSERT_GE(checks.size(), 2u);
+  EXPECT_EQ(checks[1].name, "admin port");
+  EXPECT_EQ(checks[1].verdict, Verdict::kOk) << checks[1].text;
+  EXPECT_THAT(checks[1].text, AllOf(HasSubstr("a coordinator answers"), HasSubstr("worker w0 may not")));
+  target.admin_given = true;
+  EXPECT_EQ(CheckNetwork(target, SystemClock())[1].verdict, Verdict::kFail);
+}
+
+TEST(Doctor, TheAdminPortOfOthersDoesNotFailAWorkersMachine) {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{
+      .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(socket.get(), 8), 0);
+  ASSERT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  NetworkTarget target{.coordinator = "127.0.0.1:1",
+                       .admin = "127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
+                       .coordinator_given = true,
+                       .deadline = Seconds(0.2)};
+  const Check worker = CheckNetwork(target, SystemClock())[1];
+  EXPECT_EQ(worker.name, "admin port");
+  EXPECT_EQ(worker.verdict, Verdict::kWarn) << worker.text;
+  EXPECT_THAT(worker.advice, HasSubstr("workers do not need this port"));
+  target.coordinator_given = false;
+  EXPECT_EQ(CheckNetwork(target, SystemClock())[1].verdict, Verdict::kFail);
 }
 
 TEST(Doctor, FindsTheCoordinatorAndItsClock) {

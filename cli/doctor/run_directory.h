@@ -1,0 +1,21 @@
+#ifndef ATOLL_CLI_DOCTOR_RUN_DIRECTORY_H_
+#define ATOLL_CLI_DOCTOR_RUN_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/doctor/check.h"
+
+namespace atl {
+
+/// Checks whether a coordinator of run `wanted` (empty: any run) accepts this data directory. The directory
+/// need not exist. Changes nothing; a coordinator may serve the run meanwhile.
+Check CheckRunDirectory(const std::string& directory, const std::string& wanted);
+
+/// The verdict without a disk, for tests. `recorded`: the name of the run in the directory; empty: no run.
+Check JudgeRunDirectory(const std::string& directory, const absl::StatusOr<std::string>& recorded,
+                        const std::string& wanted);
+
+}  // namespace atl
+
+#endif  // ATOLL_CLI_DOCTOR_RUN_DIRECTORY_H_
