@@ -43,6 +43,10 @@ absl::Status Set(const GlobalOptions& global, const SetOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const v1::SetConfigReply reply, MakeAdminClient(global).SetConfig(request));
   if (global.json) return PrintJson(reply);
   const auto version = static_cast<unsigned long long>(reply.config().version());
+  if (reply.config().changes().empty()) {
+    std::printf("nothing to change: configuration %llu has these values\n", version);
+    return absl::OkStatus();
+  }
   if (options.dry_run) {
     std::printf("valid; nothing was changed. It would become configuration %llu:\n", version);
   } else {

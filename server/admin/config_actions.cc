@@ -22,6 +22,13 @@ std::string Asked(const std::vector<ConfigSetting>& settings, bool dry_run) {
   return absl::StrFormat("set %s%s", absl::StrJoin(parts, " "), dry_run ? " (only checked)" : "");
 }
 
+std::string Outcome(const ConfigView& config) {
+  if (config.changes.empty()) {
+    return absl::StrFormat("nothing to change: version %d has these values", config.version);
+  }
+  return absl::StrFormat("version %d: %s", config.version, absl::StrJoin(config.changes, ", "));
+}
+
 /// The last rounds of a run may have more tokens than planned.
 absl::Status CheckGoesOn(const RunOptions& before, const RunOptions& after, uint64_t committed_tokens) {
   if (committed_tokens < after.total_tokens()) return absl::OkStatus();
@@ -54,9 +61,7 @@ absl::StatusOr<ConfigView> ConfigActions::Set(const AdminCaller& caller,
   // Asking what would happen changes nothing.
   if (dry_run) return changed;
   WriteAudit(context_, caller, "set_config", Asked(settings, dry_run), changed.status(),
-             changed.ok()
-                 ? absl::StrFormat("version %d: %s", changed->version, absl::StrJoin(changed->changes, ", "))
-                 : "");
+             changed.ok() ? Outcome(*changed) : "");
   return changed;
 }
 
@@ -82,7 +87,7 @@ absl::StatusOr<ConfigView> ConfigActions::Change(const AdminCaller& caller,
     proposal->changes.push_back(
         absl::StrFormat("the learning rate of the next round: %.6g -> %.6g", rate, new_rate));
   }
-  if (!dry_run) ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
+  if (!dry_run && !proposal->changes.empty()) ATOLL_RETURN_IF_ERROR(Keep(*proposal, author));
   return ConfigView{.version = proposal->entry.version,
                     .bytes = proposal->entry.bytes,
                     .unix_ns = now_unix_ns,

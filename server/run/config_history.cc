@@ -159,8 +159,10 @@ absl::StatusOr<ConfigHistory::Proposal> ConfigHistory::Propose(const std::vector
   }
   Proposal proposal = *std::move(next);
   if (changes.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the configuration has these values already, in version %d", newest.version));
+    return Proposal{.entry = newest,
+                    .snapshot = std::make_shared<const ConfigSnapshot>(
+                        ConfigSnapshot{.version = newest.version, .bytes = newest.bytes, .run = before}),
+                    .changes = {}};
   }
   for (const ConfigChange& change : changes) {
     if (change.path == kRounds || change.path == kPlannedTokens) continue;

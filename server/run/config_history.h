@@ -31,9 +31,10 @@ class ConfigHistory {
     ConfigPtr snapshot;
     std::vector<std::string> changes;  // "path: old -> new"
   };
-  /// The newest configuration with these values, as the next version. When H is among them, run.rounds is set
-  /// with it, and run.planned_tokens where these rounds are more, so that the token budget, and with it the
-  /// learning rate schedule, stays what it was.
+  /// The newest configuration with these values, as the next version; without changes, the newest version
+  /// itself, which is not stored again. When H is among them, run.rounds is set with it, and
+  /// run.planned_tokens where these rounds are more, so that the token budget, and with it the learning rate
+  /// schedule, stays what it was.
   ///   InvalidArgument     nothing to set; a path or value that is not allowed, or an H of which one round
   ///                       exceeds the budget: names it
   ///   FailedPrecondition  a field that a run cannot change, or values that it has already

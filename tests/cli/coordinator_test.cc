@@ -157,6 +157,18 @@ TEST_F(CoordinatorTest, SaysWhatCannotBeDoneYet) {
   EXPECT_EQ(Run({"metrics", "export"}).out, "unix_time,name,worker,version,committed_tokens,value\n");
 }
 
+TEST_F(CoordinatorTest, ValuesThatAreInForceAreNothingToChange) {
+  ASSERT_EQ(Run({"config", "set", "round.deadline_s=120"}).exit_code, 0);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--dry-run"}}) {
+    std::vector<std::string> arguments = {"config", "set", "round.deadline_s=120"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome same = Run(arguments);
+    EXPECT_EQ(same.exit_code, 0) << same.err;
+    EXPECT_EQ(same.out, "nothing to change: configuration 2 has these values\n");
+  }
+  EXPECT_EQ(nlohmann::json::parse(Run({"config", "history", "--json"}).out)["configs"].size(), 2u);
+}
+
 TEST_F(CoordinatorTest, DoctorFindsBothPortsAndTheClock) {
   const Outcome outcome = Run({"doctor"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;

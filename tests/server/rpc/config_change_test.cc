@@ -262,9 +262,18 @@ TEST_F(AdminConfig, WhatIsWrongIsRejectedByPathValueAndRange) {
   EXPECT_THAT(Rejection({{"round.quorum", "0.5"}, {"round.quorum", "0.6"}}, StatusCode::kInvalidArgument),
               HasSubstr("is given twice"));
   EXPECT_THAT(Rejection({}, StatusCode::kInvalidArgument), HasSubstr("nothing to set"));
-  EXPECT_THAT(Rejection({{"round.deadline_s", "100"}}, StatusCode::kFailedPrecondition),
-              HasSubstr("has these values already"));
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
+}
+
+TEST_F(AdminConfig, ValuesThatAreInForceChangeNothing) {
+  for (const bool dry_run : {true, false}) {
+    const auto same = Set({{"round.deadline_s", "100"}}, 1, dry_run);
+    ASSERT_TRUE(same.ok()) << same.status();
+    EXPECT_EQ(same->version, 1);
+    EXPECT_THAT(same->changes, ElementsAre());
+  }
+  EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
+  EXPECT_EQ(Set({{"model.gpt.layers", "7"}}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(AdminConfig, ADryRunChangesNothingAndAnOldViewIsTold) {
