@@ -63,12 +63,13 @@ absl::Status TextSource::Read(size_t max_bytes, std::string& text) {
     return absl::DataLossError(absl::StrCat("text file ", path_, ": damaged gzip data: ", message));
   }
   text.resize(static_cast<size_t>(got));
+  text_bytes_ += static_cast<uint64_t>(got);
   return absl::OkStatus();
 }
 
 uint64_t TextSource::position() const {
-  const auto offset = gzoffset(stream_->file);
-  return offset < 0 ? 0 : static_cast<uint64_t>(offset);
+  const auto offset = gzoffset(stream_->file);  // negative if the file has no positions, as a pipe
+  return offset < 0 ? text_bytes_ : static_cast<uint64_t>(offset);
 }
 
 }  // namespace atl

@@ -24,7 +24,7 @@ class TextSource {
   /// when the compressed data is damaged or cut short.
   absl::Status Read(size_t max_bytes, std::string& text);
 
-  /// Bytes of the file read so far, before decompression: for a progress bar.
+  /// Bytes of the file read so far, before decompression: for a progress bar. Of a pipe, bytes of text.
   uint64_t position() const;
   /// Size of the file; 0 when it is not known.
   uint64_t size() const { return size_; }
@@ -36,6 +36,7 @@ class TextSource {
   std::unique_ptr<Stream> stream_;
   std::string path_;
   uint64_t size_ = 0;
+  uint64_t text_bytes_ = 0;  // read so far
 };
 
 }  // namespace atl

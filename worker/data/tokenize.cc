@@ -145,7 +145,7 @@ absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sourc
       ATOLL_RETURN_IF_ERROR(spool.Append(tokens));
       progress(before + source.position(), known ? total : 0);
     }
-    before += source.size();
+    before += source.size() > 0 ? source.size() : source.position();
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "common/file.h"
@@ -51,6 +52,30 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
   EXPECT_EQ(ByteTokenizer().Decode(train) + ByteTokenizer().Decode(validation), text);
   EXPECT_THAT(*ListDir(JoinPath(folder, "out")),
               ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
+}
+
+TEST(TokenizeTest, StandardInputHasProgressToo) {
+  const std::string folder = TemporaryFolder();
+  WriteBytes(JoinPath(folder, "1"), std::string(300, 'a'));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int stdin_before = ::dup(STDIN_FILENO);
+  ASSERT_EQ(::dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+  ASSERT_EQ(::write(ends[1], std::string(1000, 'b').data(), 1000), 1000);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  uint64_t last = 0, total = 1;
+  const auto made =
+      Tokenize(ByteTokenizer(), {.inputs = {"-", JoinPath(folder, "1")}, .folder = JoinPath(folder, "out")},
+               [&](uint64_t done, uint64_t of) {
+                 last = done;
+                 total = of;
+               });
+  ASSERT_EQ(::dup2(stdin_before, STDIN_FILENO), STDIN_FILENO);
+  ::close(stdin_before);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(last, 1300u);
+  EXPECT_EQ(total, 0u) << "not known";
 }
 
 TEST(TokenizeTest, RejectsWhatItCannotDo) {
