@@ -30,5 +30,10 @@ TEST(DescribeWorker, NamesItsHardware) {
   EXPECT_THAT(DescribeWorker(worker), Not(Contains(HasSubstr("1 threads"))));
 }
 
+TEST(DescribeWorker, AWorkerMayReportNoDevice) {
+  EXPECT_THAT(DescribeWorker(v1::WorkerStatus()),
+              Contains(HasSubstr("device               not reported since the coordinator started")));
+}
+
 }  // namespace
 }  // namespace atl
