@@ -77,13 +77,18 @@ std::unique_ptr<MetricWriter> StreamWriter(const std::string& format, std::ostre
 }
 
 absl::StatusOr<uint64_t> CopyToFile(const GlobalOptions& global, const ExportOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const auto partial, PartialFile::Create(options.out));
-  std::ofstream file(partial->partial(), std::ios::binary | std::ios::trunc);
-  if (!file) return ErrnoToStatus(errno, "open " + partial->partial());
+  const auto partial = PartialFile::Create(options.out);
+  if (!partial.ok()) {
+    return absl::Status(partial.status().code(),
+                        absl::StrFormat("--out %s: %s; --out - writes to standard output", options.out,
+                                        std::string(partial.status().message())));
+  }
+  std::ofstream file((*partial)->partial(), std::ios::binary | std::ios::trunc);
+  if (!file) return ErrnoToStatus(errno, "open " + (*partial)->partial());
   ATOLL_ASSIGN_OR_RETURN(const uint64_t points, Copy(global, *StreamWriter(options.format, &file)));
   file.close();
   if (!file) return absl::ResourceExhaustedError(options.out + " cannot be written: is the disk full?");
-  ATOLL_RETURN_IF_ERROR(partial->Publish());
+  ATOLL_RETURN_IF_ERROR((*partial)->Publish());
   return points;
 }
 
@@ -105,12 +110,12 @@ absl::Status Export(const GlobalOptions& global, const ExportOptions& options) {
   const auto points =
       options.format == "tensorboard" ? CopyToFolder(global, options) : CopyToFile(global, options);
   ATOLL_RETURN_IF_ERROR(points.status());
+  if (IsStream(options.out)) return absl::OkStatus();
   if (global.json) {
     PrintJson(nlohmann::ordered_json{{"points", *points}});
   } else {
     std::printf("wrote %llu points to %s\n", static_cast<unsigned long long>(*points), options.out.c_str());
   }
-  if (IsStream(options.out)) return absl::OkStatus();
   return absl::OkStatus();
 }
 
@@ -125,7 +130,7 @@ void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& actio
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "jsonl", "tensorboard"}));
   all->add_option("--out", options->out,
-                  "Output file (default: standard output); with tensorboard: a folder");
+                  "Output file; - or none: standard output; with tensorboard: a folder");
   all->callback(
       [&global, &action, options] { action = [&global, options] { return Export(global, *options); }; });
   SetHelp(*all, {.examples = {{"atollctl metrics export --out metrics.csv"},

@@ -96,6 +96,7 @@ def cases():
     yield ["atollctl", *AWAY, "export", "--out", "folder"], FILES, "folder"
     yield ["atollctl", *AWAY, "metrics", "export", "--out", "absent/m.csv"], FILES, "absent/m.csv"
     yield ["atollctl", *AWAY, "metrics", "export", "--out", "folder"], FILES, "folder is a folder"
+    yield ["atollctl", *AWAY, "metrics", "export", "--out", "pipe"], FILES, "--out - writes to standard output"
     yield ["atollctl", *AWAY, "verify", "--confirmations", "--file", "absent.json"], FILES, "absent.json"
     yield ["absent" if word == "tokens" else word for word in worker()], FILES, "cannot read the token files"
     yield ["atoll-data", "inspect", "absent"], FILES, "absent"
