@@ -63,6 +63,14 @@ class Coverage(unittest.TestCase):
                     rounds = int(re.search(r"(?m)^  rounds: (\d+)$", config.read_text())[1])
                     self.assertEqual(rounds < 10**6, "--until-finished" in text, f"{rounds} rounds")
 
+    def test_git_ignores_what_the_guides_make_in_the_checkout(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / ".gitignore").write_text((guide_commands.ROOT / ".gitignore").read_text())
+            subprocess.run(["git", "-C", folder, "init", "-q"], check=True)
+            for name in ("run1/", "run2/", "run3/", "run-copy/", "tokens/", "certs/", "state/", "w3.token"):
+                done = subprocess.run(["git", "-C", folder, "check-ignore", "-q", name], check=False)
+                self.assertEqual(done.returncode, 0, name)
+
     def test_lines_of_the_list_have_three_parts(self):
         self.assertEqual(guide_commands.elsewhere_of("# c\np.md | A | why\n"), {"p.md": {"A": "why"}})
         for line in ("p.md | A\n", "p.md | A |\n"):
