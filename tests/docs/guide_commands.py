@@ -15,7 +15,7 @@ guides_elsewhere.txt lists the blocks that another test runs, or that no test ca
 
 Each guide has namespaces of its own (unshare): network, so that default ports are free; mounts, so that host names and /srv are as the text
 has them; processes, so that nothing is left running.
-A block fails when one of its commands fails. Exit codes: 0 passed, 1 failed, 2 wrong usage, 77 a program is not built, or unshare or ip
+A block fails when one of its commands fails, and a page when a line in a ```text fence is not among what its commands print. Exit codes: 0 passed, 1 failed, 2 wrong usage, 77 a program is not built, or unshare or ip
 does not work here.
 """
 import argparse
@@ -31,7 +31,7 @@ import tempfile
 import time
 
 import guide_rules
-from page_blocks import ROOT, Failed, Terminal, blocks_of, syntax_problem
+from page_blocks import ROOT, Failed, Terminal, blocks_of, outputs_of, syntax_problem
 
 GUIDES = ROOT / "docs/guides"
 ELSEWHERE = pathlib.Path(__file__).with_name("guides_elsewhere.txt")
@@ -165,6 +165,14 @@ class Story:
             except Failed as failure:
                 raise Failed(f"under '{heading}':\n{block}{failure}") from None
             print(f"  {heading}", flush=True)
+        self.check_outputs()
+
+    def check_outputs(self):
+        """The output that the page shows is what its commands print."""
+        printed = {line for terminal in self.terminals.values() for line in terminal.printed()}
+        for heading, line in outputs_of(self.text):
+            if heading in self.rule.headings and line not in printed:
+                raise Failed(f"under '{heading}': no command prints this line of the page:\n{line}\n")
 
     def close(self):
         for terminal in self.terminals.values():

@@ -38,6 +38,22 @@ def blocks_of(text):
     return found
 
 
+def outputs_of(text):
+    """[(section, line)] of the lines in ```text fences of a page: what the commands of that section print."""
+    found, section, inside = [], "", None
+    for line in text.splitlines():
+        if inside is not None:
+            if line == "```":
+                inside = None
+            elif inside:
+                found.append((section, line))
+        elif line.startswith("```"):
+            inside = line == "```text"
+        elif heading := re.match(r"#+ (.*)", line):
+            section = heading.group(1)
+    return found
+
+
 def syntax_problem(block):
     """What bash says about a block that is not valid, or an empty text."""
     parsed = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
@@ -145,6 +161,10 @@ class Terminal:
         with self.log.open("rb") as log:
             log.seek(begin)
             return log.read().decode(errors="replace")[-4000:]
+
+    def printed(self):
+        """The lines that its blocks have printed."""
+        return self.log.read_text(errors="replace").splitlines()
 
     def close(self):
         """Ends the shell and what it left running. It may be called again."""
