@@ -140,6 +140,13 @@ class Guides(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"(?s)under 'B':.*exit code 1.*words")
 
+    def test_a_page_shows_what_its_commands_print(self):
+        page = "## A\n```sh\necho so\n```\n```text\n{}\n```\n"
+        self.assertEqual(self.guide(page.format("so"), {"headings": {"A": ()}}).returncode, 0)
+        done = self.guide(page.format("other"), {"headings": {"A": ()}})
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"(?s)under 'A': no command prints this line of the page:.other")
+
     def test_machines_have_networks_of_their_own_and_reach_each_other_by_name(self):
         hub, one, two = guide_rules.HOSTS
         listen = "python3 -c 'import socket; s = socket.create_server((\"0.0.0.0\", 7600)); [s.accept() for _ in range(2)]' & sleep 1\nmkdir in"
