@@ -26,6 +26,8 @@ std::atomic<int> g_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void HandleSignal(int number) {
+  const int event_fd = g_event_fd.load();
+  if (event_fd < 0) return;  // the program is ending, with an exit code of its own
   int none = 0;
   if (!g_signal.compare_exchange_strong(none, number)) {
     // A logout sends SIGHUP twice, from the shell and from the kernel; systemd sends it after SIGTERM.
@@ -34,8 +36,16 @@ void HandleSignal(int number) {
   }
   const int saved_errno = errno;
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(g_event_fd.load(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof(one));
   errno = saved_errno;
+}
+
+/// What `number` did before the first Shutdown of this process.
+struct sigaction ActionOf(int number) {
+  struct sigaction action = {};
+  ::sigaction(number, nullptr, &action);
+  if (action.sa_handler == &HandleSignal) action.sa_handler = SIG_DFL;
+  return action;
 }
 
 }  // namespace
@@ -66,9 +76,11 @@ absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install() {
   struct sigaction action = {};
   action.sa_handler = &HandleSignal;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGTERM, &action, &shutdown->state_->old_term);
-  ::sigaction(SIGINT, &action, &shutdown->state_->old_int);
-  ::sigaction(SIGHUP, nullptr, &shutdown->state_->old_hangup);
+  shutdown->state_->old_term = ActionOf(SIGTERM);
+  shutdown->state_->old_int = ActionOf(SIGINT);
+  shutdown->state_->old_hangup = ActionOf(SIGHUP);
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGINT, &action, nullptr);
   const bool outlives_terminal = shutdown->state_->old_hangup.sa_handler == SIG_IGN;  // nohup
   if (!outlives_terminal) ::sigaction(SIGHUP, &action, nullptr);
   action.sa_handler = SIG_IGN;
@@ -86,11 +98,12 @@ Shutdown::~Shutdown() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(state_->event.get(), &one, sizeof(one));
   if (watcher_.joinable()) watcher_.join();  // not when no thread could be started
+  g_event_fd = -1;
+  ::sigaction(SIGPIPE, &state_->old_pipe, nullptr);
+  if (g_signal.load() != 0) return;
   ::sigaction(SIGTERM, &state_->old_term, nullptr);
   ::sigaction(SIGINT, &state_->old_int, nullptr);
   ::sigaction(SIGHUP, &state_->old_hangup, nullptr);
-  ::sigaction(SIGPIPE, &state_->old_pipe, nullptr);
-  g_event_fd = -1;
 }
 
 // The event counts signals, requests and new callbacks alike; each makes this thread look again.

@@ -118,5 +118,23 @@ TEST(ShutdownTest, ASecondSignalEndsTheProcess) {
   EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
+TEST(ShutdownTest, ASignalAtTheVeryEndLeavesTheExitCode) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto shutdown = Shutdown::Install();
+    if (!shutdown.ok()) ::_exit(1);
+    ::raise(SIGTERM);
+    (*shutdown)->Wait();
+    shutdown->reset();
+    for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::raise(number);
+    ::_exit(8);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 8);
+}
+
 }  // namespace
 }  // namespace atl
