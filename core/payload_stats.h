@@ -11,6 +11,9 @@
 
 namespace atl {
 
+/// The largest norm of a contribution. The squares of a larger one would overflow float32.
+inline constexpr double kMaxContributionNorm = 1e18;
+
 /// L2 norm of what a validated payload decodes to, and the proof that every value of it is finite. Float64,
 /// with a fixed order of summation (below), so that it is the same on every machine. InvalidArgument naming
 /// the element when a decoded value is not finite.

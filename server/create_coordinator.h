@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/config_codec.h"
+#include "core/payload_stats.h"
 #include "core/run_options.h"
 #include "server/coordinator.h"
 #include "server/events/observer.h"
@@ -30,8 +31,8 @@ struct ServingOptions {
   Duration heartbeat{};                           // asked of workers; 0: a third of the lease
   Duration storage_retry = Seconds(1);            // between attempts while the disk refuses
   Duration final_evaluation_wait = Seconds(120);  // at most, before RUN_FINISHED is announced
-  /// Contributions whose norm is above this are refused as not finite: their squares would overflow float32.
-  double max_contribution_norm = 1e18;
+  /// Contributions whose norm is above this are refused as not finite.
+  double max_contribution_norm = kMaxContributionNorm;
 };
 
 struct CoordinatorOptions : ServingOptions {

@@ -1,12 +1,19 @@
 #include "protos/config/check_trust.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/model_shape.h"
+#include "core/payload_stats.h"
+#include "protos/config/model_options.h"
 
 namespace atl {
 namespace {
+
+constexpr double kLargestHalf = 65504;
 
 void CheckOffenders(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
   const v1::OffendersSection& offenders = config.offenders();
@@ -33,6 +40,29 @@ void CheckOffenders(const v1::RunConfig& config, std::vector<ConfigProblem>* pro
   }
 }
 
+/// Noise of this deviation must leave pushes that a coordinator takes.
+void CheckNoise(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
+  const double deviation = config.privacy().noise_multiplier() * config.privacy().clip_norm();
+  const auto add = [&](const std::string& text) {
+    problems->push_back(
+        {"privacy.noise_multiplier",
+         absl::StrCat(config.privacy().noise_multiplier(), " adds noise of standard deviation ", deviation,
+                      " (times privacy.clip_norm) to each value, ", text,
+                      ": every push would be refused; lower privacy.clip_norm to about the value of "
+                      "`worker/norm` without privacy"),
+         0});
+  };
+  if (config.codec().push() == v1::CODEC_FP16 && deviation >= kLargestHalf) {
+    return add("above 65504, the largest number of codec.push fp16");
+  }
+  const auto shape = ShapeOf(ModelOptionsOf(config.model()));
+  if (deviation == 0 || shape->FindProblem().has_value()) return;
+  const auto elements = static_cast<double>(shape->MakeManifest().elements());
+  const double norm = deviation * std::sqrt(elements / std::max(config.sync().fragments(), 1U));
+  if (norm > kMaxContributionNorm)
+    add(absl::StrCat("and norm ", norm, " to a push, above the limit of ", kMaxContributionNorm));
+}
+
 void CheckPrivacy(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
   const v1::PrivacySection& privacy = config.privacy();
   if (privacy.noise_multiplier() > 0 && privacy.clip_norm() == 0) {
@@ -43,6 +73,7 @@ void CheckPrivacy(const v1::RunConfig& config, std::vector<ConfigProblem>* probl
          0});
   }
   if (privacy.noise_multiplier() == 0) return;
+  CheckNoise(config, problems);
   if (config.data().mode() == v1::DATA_MODE_LOCAL && config.evaluation().by() == v1::EVALUATED_BY_WORKER) {
     problems->push_back(
         {"evaluation.by",

@@ -66,6 +66,19 @@ TEST(ConfigTrustTest, NoiseNeedsABound) {
   EXPECT_EQ(Complaint("privacy: {clip_norm: 1}\n"), "");
 }
 
+TEST(ConfigTrustTest, NoiseThatNoPushSurvivesIsRejected) {
+  EXPECT_THAT(Complaint("privacy: {clip_norm: 1e17, noise_multiplier: 100}\n"),
+              AllOf(HasSubstr("privacy.noise_multiplier: 100 adds noise of standard deviation 1e+19"),
+                    HasSubstr("above the limit of 1e+18"), HasSubstr("every push would be refused")));
+  EXPECT_THAT(Complaint("privacy: {clip_norm: 1e17, noise_multiplier: 1}\n"),
+              HasSubstr("above the limit of 1e+18"))
+      << "the noise of all values together";
+  EXPECT_THAT(Complaint("privacy: {clip_norm: 1e5, noise_multiplier: 1}\ncodec: {push: fp16}\n"),
+              HasSubstr("the largest number of codec.push fp16"));
+  EXPECT_EQ(Complaint("privacy: {clip_norm: 1e5, noise_multiplier: 1}\ncodec: {push: fp32}\n"), "");
+  EXPECT_EQ(Complaint("privacy: {clip_norm: 1e18}\n"), "") << "without noise";
+}
+
 TEST(ConfigTrustTest, NobodyReportsALossOnItsOwnHeldOutText) {
   const std::string privacy = "privacy: {clip_norm: 1, noise_multiplier: 1}\n";
   EXPECT_EQ(Complaint(privacy), "") << "shared text is nobody's secret";
