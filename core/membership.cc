@@ -308,6 +308,7 @@ void Membership::Index(const Member& member) {
   if (member.live()) {
     live_.emplace(member.name, &member);
     ++live_by_role_[static_cast<size_t>(member.role)];
+    had_live_trainer_ |= member.role == WorkerRole::kTrainer;
     if (IsActiveTrainer(member)) ++active_trainers_;
     leases_.emplace(member.lease_expires_at, member.name);
   } else {

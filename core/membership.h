@@ -84,7 +84,8 @@ absl::Status ValidateWorkerName(std::string_view name);
 struct MemberCounts {
   size_t live = 0;
   size_t lost = 0;
-  size_t names = 0;  // departed ones included
+  size_t names = 0;               // departed ones included
+  bool had_live_trainer = false;  // at any time since Restore
 };
 
 /// The members of the run. Pure state: time is an argument, and nothing is stored or sent here. Not
@@ -166,7 +167,10 @@ class Membership {
   /// lease that is renewed.
   uint64_t changes() const { return changes_; }
   /// All members, whatever their role.
-  MemberCounts counts() const { return {.live = live_.size(), .lost = lost_, .names = members_.size()}; }
+  MemberCounts counts() const {
+    return {
+        .live = live_.size(), .lost = lost_, .names = members_.size(), .had_live_trainer = had_live_trainer_};
+  }
   Incarnation next_incarnation() const { return next_incarnation_; }
 
  private:
@@ -195,6 +199,7 @@ class Membership {
   size_t lost_ = 0;
   std::array<size_t, 4> live_by_role_{};  // by the value of WorkerRole
   size_t active_trainers_ = 0;
+  bool had_live_trainer_ = false;
   uint64_t changes_ = 0;
 };
 

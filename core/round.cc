@@ -37,7 +37,8 @@ Round::Round(const RoundOpening& opening, const RoundOptions& options)
       opened_at_(opening.opened_at),
       options_(options),
       candidates_(opening.members.begin(), opening.members.end()),
-      started_at_(opening.opened_at) {
+      started_at_(opening.opened_at),
+      awaits_first_join_(opening.awaits_first_join) {
   gathering_ = base_ == Version(0);
   if (gathering_ && !candidates_.empty()) gather_until_ = opened_at_ + options_.deadline;
   EndGatheringIfComplete(opened_at_, candidates_.size());
@@ -287,8 +288,8 @@ const RoundView& Round::View(MonoTime now, const Membership& membership) const {
   view.gathering = kept_.gathering;
   view.gather_until = gather_until_;
   view.first_join_due.reset();
-  if (candidates_.empty() && arrivals_.empty() && view.live_trainers == 0 && base_ != Version(0) &&
-      now < started_at_ + options_.lease) {
+  if (awaits_first_join_ && candidates_.empty() && arrivals_.empty() && view.live_trainers == 0 &&
+      base_ != Version(0) && now < started_at_ + options_.lease) {
     view.first_join_due = started_at_ + options_.lease;
   }
   view.expected_change_at.reset();

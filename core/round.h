@@ -26,6 +26,7 @@ struct RoundOpening {
   Version base = {};
   MonoTime opened_at = {};               // the base's publication
   std::vector<WorkerName> members = {};  // live trainers at that moment
+  bool awaits_first_join = false;        // no trainer was live since the coordinator started
 };
 
 /// The open round of one fragment: who is waited for, and what arrived. Pure state, time is an argument; not
@@ -69,6 +70,9 @@ class Round {
 
   /// After a pause: deadline, grace and gathering start again.
   void Resumed(MonoTime now);
+
+  /// A finished run was extended: for one lease nobody needs to be there yet.
+  void AwaitFirstJoin() { awaits_first_join_ = true; }
 
   /// A trainer began to pull this base, or reports that it computes on it (after a restart of the
   /// coordinator).
@@ -144,6 +148,7 @@ class Round {
   std::map<std::pair<WorkerName, Version>, ArrivedAt> arrivals_;
   MonoTime started_at_;  // of the round, or of its gathering while that goes on
   bool gathering_ = false;
+  bool awaits_first_join_;                // while nobody has joined this round
   std::optional<MonoTime> gather_until_;  // set by the first candidate
   mutable Kept kept_;
 };

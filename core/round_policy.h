@@ -38,7 +38,8 @@ struct RoundView {
   uint32_t late = 0;                                    // late folds
   uint32_t overdue = 0;                                 // of them, later than ExpectedLateness
   uint32_t live_trainers = 0;
-  /// Until when nobody needs to be there; nullopt once a worker was, or a lease after the round's start.
+  /// Until when nobody needs to be there: a lease after the start of a coordinator or the extension of a run.
+  /// nullopt later, and once a worker was there.
   std::optional<MonoTime> first_join_due = std::nullopt;
   /// Live, not arrived and not waited for in this round: they joined after it was opened, did not begin it in
   /// time, or their contribution was refused. In order of name.

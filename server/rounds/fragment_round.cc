@@ -49,7 +49,8 @@ void FragmentRound::OpenWith(ConfigPtr config, Version head, const Membership& m
                               .fragment = layout_.id,
                               .base = head,
                               .opened_at = now,
-                              .members = membership.LiveTrainers()},
+                              .members = membership.LiveTrainers(),
+                              .awaits_first_join = !membership.counts().had_live_trainer},
                  config_->run.round);
 }
 
@@ -61,8 +62,9 @@ RoundOptions FragmentRound::rules() const {
 
 void FragmentRound::ResumeFinished(const Membership& membership, MonoTime now) {
   finished_ = false;
-  if (Idle()) return Open(head(), membership, now);
-  round_->Resumed(now);
+  if (!Idle()) return round_->Resumed(now);
+  Open(head(), membership, now);
+  round_->AwaitFirstJoin();
 }
 
 uint64_t FragmentRound::Lateness(Version base) const {

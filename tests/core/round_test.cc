@@ -37,7 +37,8 @@ class RoundTest : public testing::Test {
                                 .fragment = FragmentId(0),
                                 .base = Version(base),
                                 .opened_at = At(at),
-                                .members = members_.LiveTrainers()},
+                                .members = members_.LiveTrainers(),
+                                .awaits_first_join = !members_.counts().had_live_trainer},
                    kOptions);
   }
   /// Heartbeats of everyone but these.
@@ -121,7 +122,7 @@ TEST_F(RoundTest, GatheringEndsAfterTheDeadline) {
 }
 
 TEST_F(RoundTest, WithoutWorkersFromItsStartItIsStartingForOneLease) {
-  Open(7, 1000);  // the coordinator started again, or a finished run was extended
+  Open(7, 1000);  // the coordinator started again
   const auto decide = [this](double now) {
     return Decide(At(now), round_->View(At(now), members_), kOptions);
   };
@@ -131,6 +132,23 @@ TEST_F(RoundTest, WithoutWorkersFromItsStartItIsStartingForOneLease) {
   EXPECT_EQ(decide(1002.6).next_check, At(1015)) << "the health changes then, though nothing happens";
   EXPECT_EQ(decide(1015).health, RunHealth::kDegraded);
   EXPECT_EQ(decide(1015).next_check, std::nullopt);
+}
+
+TEST_F(RoundTest, ARoundThatOpensAfterAllWorkersHaveLeftIsDegradedAtOnce) {
+  Join("a", 0);
+  Open(6, 0);
+  Pull({"a"});
+  Push("a", 1);
+  ASSERT_TRUE(members_.Leave("a", members_.Find("a")->incarnation, At(2)).ok());
+  Open(7, 2);  // the version of its last push
+  const RoundDecision decision = Decide(At(2), round_->View(At(2), members_), kOptions);
+  EXPECT_EQ(decision.health, RunHealth::kDegraded);
+  EXPECT_EQ(decision.reason, "no worker is live; waiting for workers to join");
+  EXPECT_EQ(decision.next_check, std::nullopt);
+  // An operator extends the finished run, and starts its workers then.
+  round_->AwaitFirstJoin();
+  EXPECT_EQ(Decide(At(2), round_->View(At(2), members_), kOptions).health, RunHealth::kStarting);
+  EXPECT_EQ(Decide(At(17), round_->View(At(17), members_), kOptions).health, RunHealth::kDegraded);
 }
 
 TEST_F(RoundTest, AllWorkersLostIsDegradedAtOnce) {
