@@ -76,23 +76,33 @@ bool FragmentRound::Admissible(Version base) const {
   return Lateness(base) <= config_->run.round.staleness_limit;
 }
 
+std::string FragmentRound::WhyStale(const ContributionKey& key) const {
+  if (past_.Find(key.base, key.worker) != nullptr)
+    return "is not the one that counts: another contribution of the worker on this base is in a version "
+           "already";
+  if (left_out_.contains({key.worker, key.base}))
+    return "was left out of its round, and counts in no later one";
+  if (finished_) return "came too late: the run is finished";
+  if (key.base < past_.remembered_from())
+    return "came too late: the coordinator no longer knows who contributed to this base";
+  std::string why = closing() && key.base == head()
+                        ? "came too late: its round has closed and is being committed"
+                        : "came too late: a newer version is published";
+  const uint32_t limit = config_->run.round.staleness_limit;
+  if (limit > 0 && Lateness(key.base) > limit)
+    why += absl::StrFormat(", and it would be late by more than the %d versions allowed", limit);
+  return why;
+}
+
 absl::Status FragmentRound::Stale(const ContributionKey& key) const {
   // While a round is being closed, the version that is about to appear is the one to wait for.
   const Version adopt = closing() ? Next(head()) : head();
-  std::string why = finished_   ? "the run is finished"
-                    : closing() ? "its round has closed and is being committed"
-                                : "a newer version is published";
-  if (const uint32_t limit = config_->run.round.staleness_limit; limit > 0 && !finished_) {
-    why += absl::StrFormat(", and it would be late by more than the %d versions allowed", limit);
-  }
-  return Reject(
-      Rejection{.reason = RejectionReason::kStaleBase,
-                .metadata = {{kHeadVersionKey, std::to_string(adopt.value())}},
-                .retry_after = std::nullopt},
-      absl::StrFormat(
-          "the contribution of worker '%s' to fragment %d on base version %d came too late: %s; adopt "
-          "version %d",
-          key.worker, key.fragment.value(), key.base.value(), why, adopt.value()));
+  return Reject(Rejection{.reason = RejectionReason::kStaleBase,
+                          .metadata = {{kHeadVersionKey, std::to_string(adopt.value())}},
+                          .retry_after = std::nullopt},
+                absl::StrFormat(
+                    "the contribution of worker '%s' to fragment %d on base version %d %s; adopt version %d",
+                    key.worker, key.fragment.value(), key.base.value(), WhyStale(key), adopt.value()));
 }
 
 absl::StatusOr<Round::Arrival> FragmentRound::Check(const Contribution& contribution) const {

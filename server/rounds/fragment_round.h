@@ -136,6 +136,7 @@ class FragmentRound {
   bool Admissible(Version base) const;
   uint64_t Lateness(Version base) const;
   absl::Status Stale(const ContributionKey& key) const;
+  std::string WhyStale(const ContributionKey& key) const;
 
   const FragmentLayout layout_;
   const Epoch epoch_;

@@ -1,11 +1,14 @@
 #include "server/rounds/fragment_round.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/rejection.h"
 
 namespace atl {
 namespace {
+
+using ::testing::HasSubstr;
 
 const MonoTime kNow(Seconds(100));
 
@@ -87,7 +90,11 @@ TEST_F(FragmentRoundTest, RemembersWhatWasCommitted) {
   EXPECT_EQ(*fragment_.Check(From("a")), Round::Arrival::kDuplicate);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 4, 2)).status()), RejectionReason::kStaleBase)
       << "other content";
+  EXPECT_THAT(fragment_.Check(From("a", 4, 2)).status().ToString(),
+              HasSubstr("on base version 4 is not the one that counts: another contribution of the worker"));
   EXPECT_EQ(ReasonOf(fragment_.Check(From("b")).status()), RejectionReason::kStaleBase);
+  EXPECT_THAT(fragment_.Check(From("b")).status().ToString(),
+              HasSubstr("on base version 4 came too late: a newer version is published; adopt version 5"));
   EXPECT_EQ(ReasonOf(fragment_.Check(From("b", 6)).status()), RejectionReason::kUnknownBase);
   EXPECT_EQ(*fragment_.Check(From("b", 5)), Round::Arrival::kAccepted);
 }
@@ -129,6 +136,8 @@ TEST_F(FragmentRoundTest, ARaisedLimitReachesOnlyAsFarBackAsItIsKnownWhoContribu
   fragment_.Open(Version(200), membership_, kNow);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a", 100)).status()), RejectionReason::kStaleBase)
       << "it did contribute, and would count twice";
+  EXPECT_THAT(fragment_.Check(From("a", 100)).status().ToString(),
+              HasSubstr("no longer knows who contributed to this base"));
   EXPECT_EQ(*fragment_.Check(From("a", 180)), Round::Arrival::kDuplicate);
   EXPECT_EQ(*fragment_.Check(From("b", 180)), Round::Arrival::kAccepted);
 }
@@ -143,6 +152,7 @@ TEST_F(FragmentRoundTest, TheExcludedAreLeftOut) {
   fragment_.Open(Version(5), membership_, kNow);
   EXPECT_EQ(ReasonOf(fragment_.Check(From("a")).status()), RejectionReason::kStaleBase)
       << "nor in a later round";
+  EXPECT_THAT(fragment_.Check(From("a")).status().ToString(), HasSubstr("was left out of its round"));
 }
 
 TEST_F(FragmentRoundTest, ALowerMinimumHoldsAtOnceAndAHigherOneFromTheNextRoundOn) {
