@@ -21,8 +21,8 @@ namespace atl {
 /// thread-safe.
 class RejectedJoins {
  public:
-  static constexpr size_t kMost = 32;
-  static constexpr size_t kMostPerAddress = 8;
+  static constexpr size_t kMost = 128;
+  static constexpr size_t kMostPerAddress = 64;
   static constexpr Duration kForgetAfter = Seconds(600);
   /// Events at once, and the time after which another one may follow.
   static constexpr double kEventBurst = EventThrottle::kBurst;

@@ -44,7 +44,7 @@ void StatusMetrics::AddRun() {
              "Time until the token budget is used, at the current speed; NaN: unknown.");
   parameters_ = add("atoll_model_parameters", "Number of parameters of the model.");
   rejected_joins_ =
-      add("atoll_refused_joins", "Workers whose Join is currently rejected (at most 32 are tracked).");
+      add("atoll_refused_joins", "Workers whose Join is currently rejected (at most 128 are tracked).");
   disk_free_ = add("atoll_disk_free_bytes", "Free space of the file system that holds the data directory.");
   disk_size_ = add("atoll_disk_size_bytes", "Size of the file system that holds the data directory.");
   const char* const epsilon = "Epsilon spent so far, at privacy.delta; NaN: no bound.";

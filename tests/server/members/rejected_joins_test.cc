@@ -55,8 +55,19 @@ TEST(RejectedJoins, StrangersNeitherFillTheListNorTheLog) {
 
 TEST(RejectedJoins, OneAddressHasItsShare) {
   RejectedJoins rejected;
-  for (int i = 0; i < 100; ++i) rejected.Note("s" + std::to_string(i), "10.0.0.9", kTaken, At(i));
-  EXPECT_EQ(rejected.Views(At(100)).size(), RejectedJoins::kMostPerAddress);
+  for (int i = 0; i < 200; ++i) rejected.Note("s" + std::to_string(i), "10.0.0.9", kTaken, At(i));
+  EXPECT_EQ(rejected.Views(At(200)).size(), RejectedJoins::kMostPerAddress);
+}
+
+TEST(RejectedJoins, CountsTheAttemptsOfACrowdBehindOneAddress) {
+  RejectedJoins rejected;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 60; ++i)
+      rejected.Note("w" + std::to_string(i), "10.0.0.9", kFull, At(60 * round + i));
+  }
+  const auto views = rejected.Views(At(180));
+  ASSERT_EQ(views.size(), 60u);
+  for (const RejectedJoinView& view : views) EXPECT_EQ(view.attempts, 3u) << view.worker;
 }
 
 TEST(RejectedJoins, AreInTheStatusUntilTheWorkerIsIn) {
