@@ -23,6 +23,12 @@
 namespace atl {
 namespace {
 
+// Numbers of seeds fit an int with room for their sum.
+constexpr int kMostSeeds = 1'000'000'000;
+// Each needs a part of the data, and the runs have 64.
+constexpr int kMostWorkers = 64;
+constexpr int kMostJobs = 256;
+
 struct Flags {
   uint64_t first = 1;
   uint64_t count = 1;
@@ -63,8 +69,9 @@ bool RunSeed(const Flags& flags, uint64_t seed) {
               static_cast<int>(result.acknowledged), static_cast<int>(result.switches),
               static_cast<unsigned long long>(result.fingerprint), events.c_str());
   if (!result.status.ok()) {
-    std::printf("seed %d: %s\n  again: atoll-simulate --seed %d --mode %s\n", static_cast<int>(seed),
-                result.status.ToString().c_str(), static_cast<int>(seed), std::string(NameOf(mode)).c_str());
+    std::printf("seed %d: %s\n  again: atoll-simulate --seed %d --mode %s --workers %d --hours %g\n",
+                static_cast<int>(seed), result.status.ToString().c_str(), static_cast<int>(seed),
+                std::string(NameOf(mode)).c_str(), static_cast<int>(flags.workers), flags.hours);
   }
   std::fflush(stdout);
   return result.status.ok();
@@ -89,6 +96,7 @@ int Run(const Flags& flags) {
     if (child > 0) children.push_back(child);
   }
   bool all = children.size() == flags.jobs;
+  if (!all) std::printf("%d jobs could not be started\n", static_cast<int>(flags.jobs - children.size()));
   for (const pid_t child : children) {
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -109,14 +117,24 @@ int main(int argc, char** argv) {
       "Run a coordinator and its workers with faults in virtual time. One seed is one run, bit for bit.",
       "atoll-simulate");
   atl::Flags flags;
-  app.add_option("--seed", flags.first, "First seed")->default_val(1);
-  app.add_option("--seeds", flags.count, "Number of seeds to run, one after the other")->default_val(1);
-  app.add_option("--hours", flags.hours, "Virtual hours of each run")->default_val(1);
-  app.add_option("--workers", flags.workers, "Workers of each run")->default_val(8);
+  app.add_option("--seed", flags.first, "First seed")
+      ->check(CLI::Range(0, atl::kMostSeeds))
+      ->default_val(1);
+  app.add_option("--seeds", flags.count, "Number of seeds to run, one after the other")
+      ->check(CLI::Range(1, atl::kMostSeeds))
+      ->default_val(1);
+  app.add_option("--hours", flags.hours, "Virtual hours of each run")
+      ->check(CLI::Range(0.01, 10000.0))
+      ->default_val(1);
+  app.add_option("--workers", flags.workers, "Workers of each run")
+      ->check(CLI::Range(1, atl::kMostWorkers))
+      ->default_val(8);
   app.add_option("--mode", flags.mode, "Mode of the runs: blocking, overlapped, async, or each in turn")
       ->check(CLI::IsMember({"each", "blocking", "overlapped", "async"}))
       ->default_val("each");
-  app.add_option("--jobs", flags.jobs, "Number of seeds to run in parallel")->default_val(1);
+  app.add_option("--jobs", flags.jobs, "Number of seeds to run in parallel")
+      ->check(CLI::Range(1, atl::kMostJobs))
+      ->default_val(1);
   app.add_flag("--quiet", flags.quiet, "Print only seeds that fail");
   app.add_flag("--until-failure", flags.until_failure, "End each job at its first seed that fails");
 #ifdef ATOLL_PLANTED_DEFECTS

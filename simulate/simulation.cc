@@ -27,7 +27,10 @@
 namespace atl {
 namespace {
 
+/// Of a run with kFaultsForWorkers workers or more. Fewer workers get as many faults each: one worker that is hit
+/// by all of them would never come to the end of a round.
 constexpr double kMeanSecondsBetweenFaults = 15;
+constexpr uint32_t kFaultsForWorkers = 8;
 constexpr Duration kLook = Seconds(0.5);
 constexpr int kLooksPerCheck = 8;  // of what rounds wait for
 constexpr Duration kDeadline = Seconds(60);
@@ -105,6 +108,12 @@ class Simulation {
   void Run(SimulationResult* result);
 
  private:
+  /// The open round of a fragment since it has a contribution.
+  struct Begun {
+    Version base = {};
+    MonoTime coordinator_began = {};  // a restart opens the round again
+    MonoTime at = {};
+  };
   struct Later {
     MonoTime at;
     std::function<void()> what;
@@ -116,7 +125,11 @@ class Simulation {
   void CheckEnd();
   void Tick();
   void CheckWaits();
+  void CheckDeadline(const FragmentStatusView& round, MonoTime coordinator_began);
   void CheckWait(const FragmentStatusView& round, MonoTime coordinator_began);
+  double MeanSecondsBetweenFaults() const {
+    return kMeanSecondsBetweenFaults * kFaultsForWorkers / std::min(options_.workers, kFaultsForWorkers);
+  }
   void Fault();
   void FaultOfWorker(WorkerHost& worker);
   void FaultOfCoordinator();
@@ -130,15 +143,16 @@ class Simulation {
 
   const SimulationOptions options_;
   const CoordinatorOptions coordinator_options_;
-  /// A push under way and one that was given up, of each fragment of each worker, in fp32.
+  /// A push under way, one that was given up, and a poisoned one, of each fragment of each worker, in fp32.
   const uint64_t most_in_flight_ =
-      2 * sizeof(float) * QuadraticReplica::kElements * options_.workers * coordinator_options_.fragments;
+      3 * sizeof(float) * QuadraticReplica::kElements * options_.workers * coordinator_options_.fragments;
   const SystemClock clock_;
   SplitMixGenerator random_;
   RunChecker checker_;
   CoordinatorHost host_;
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::vector<Later> later_;
+  std::map<FragmentId, Begun> begun_;
   bool coordinator_comes_ = false;  // a start is planned
   int looks_ = 0;
   std::map<std::string, uint64_t> events_;
@@ -185,7 +199,7 @@ void Simulation::Weather(Duration duration) {
     }
     if (clock_.Now() < fault) continue;
     Fault();
-    fault = clock_.Now() + Seconds(-kMeanSecondsBetweenFaults * std::log(1 - random_.Uniform()));
+    fault = clock_.Now() + Seconds(-MeanSecondsBetweenFaults() * std::log(1 - random_.Uniform()));
   }
 }
 
@@ -237,16 +251,28 @@ void Simulation::CheckWaits() {
     checker_.Fail(absl::StrFormat("%d bytes of contributions are accounted as in flight; %d can be",
                                   life->budget.used, most_in_flight_));
   }
-  for (const FragmentStatusView& round : life->coordinator->GetStatus(0).fragments)
+  for (const FragmentStatusView& round : life->coordinator->GetStatus(0).fragments) {
+    CheckDeadline(round, life->began);
     CheckWait(round, life->began);
+  }
+}
+
+void Simulation::CheckDeadline(const FragmentStatusView& round, MonoTime coordinator_began) {
+  if (round.arrived.empty()) {
+    begun_.erase(round.id);
+    return;
+  }
+  // While nothing has arrived, a round whose workers have all gone begins again when one of them is back.
+  Begun& begun = begun_[round.id];
+  if (begun.base != round.version || begun.coordinator_began != coordinator_began)
+    begun = {.base = round.version, .coordinator_began = coordinator_began, .at = clock_.Now()};
+  const Duration open = clock_.Now() - begun.at;
+  if (open <= kDeadline + kLease + kMargin) return;
+  checker_.Fail(absl::StrFormat("the round of fragment %d has %d contributions, and is open for %.1f s since the first",
+                                round.id.value(), round.arrived.size(), ToSeconds(open)));
 }
 
 void Simulation::CheckWait(const FragmentStatusView& round, MonoTime coordinator_began) {
-  const Duration open = Seconds(round.open_seconds);
-  if (!round.arrived.empty() && open > kDeadline + kLease + kMargin) {
-    checker_.Fail(absl::StrFormat("the round of fragment %d has %d contributions and is open for %.1f s",
-                                  round.id.value(), round.arrived.size(), round.open_seconds));
-  }
   for (const WorkerName& missing : round.missing) {
     const auto worker = std::ranges::find(workers_, missing, [](const auto& host) { return host->name(); });
     if (worker == workers_.end()) continue;
