@@ -5,6 +5,12 @@
 #include "common/task_queue.h"
 
 namespace atl {
+namespace {
+
+/// What is left for the goodbye when the grace is over.
+constexpr Duration kLastGoodbye = Seconds(1);
+
+}  // namespace
 
 struct DrainOnSignal::State {
   State(Worker* the_worker, InterruptibleSleeper* the_sleeper, Duration the_grace, const Logger& the_log)
@@ -12,6 +18,8 @@ struct DrainOnSignal::State {
 
   void Signalled() ABSL_LOCKS_EXCLUDED(mutex);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex);
+  /// False: there is nothing to push, and the worker stops.
+  bool Drain() ABSL_LOCKS_EXCLUDED(mutex);
 
   InterruptibleSleeper* const sleeper;
   const Duration grace;
@@ -25,24 +33,26 @@ struct DrainOnSignal::State {
 void DrainOnSignal::State::Stop() {
   const MutexLock lock(&mutex);
   if (worker == nullptr) return;
-  worker->RequestStop();
+  worker->RequestStop(kLastGoodbye);
   sleeper->Interrupt();
+}
+
+bool DrainOnSignal::State::Drain() {
+  const MutexLock lock(&mutex);
+  if (worker == nullptr) return false;
+  if (worker->RequestDrain()) return true;
+  sleeper->Interrupt();
+  return false;
 }
 
 void DrainOnSignal::State::Signalled() {
   if (grace <= Duration(0)) return Stop();
-  {
-    const MutexLock lock(&mutex);
-    if (worker == nullptr) return;
-    if (!worker->RequestDrain()) {
-      sleeper->Interrupt();
-      return;
-    }
-  }
-  log.Info("asked to leave; pushing what is done of the round", {{"for_at_most", HumanDuration(grace)}});
-  static_cast<void>(timer.Post([this] {
+  const bool pushes = Drain();
+  if (pushes)
+    log.Info("asked to leave; pushing what is done of the round", {{"for_at_most", HumanDuration(grace)}});
+  static_cast<void>(timer.Post([this, pushes] {
     if (!waiting.SleepFor(grace)) return;
-    log.Warning("no time left to push; leaving");
+    log.Warning(pushes ? "no time left to push; leaving" : "no time left to say goodbye; leaving");
     Stop();
   }));
 }

@@ -12,7 +12,8 @@
 namespace atl {
 
 /// Turns the first SIGTERM, SIGINT or SIGHUP into a worker's drain: it pushes what is done of its round, for
-/// at most `grace`, then stops in any case. (A second signal ends the process at once: common/shutdown.h.)
+/// at most `grace`, then stops within about a second, whether or not the coordinator answers. (A second
+/// signal ends the process at once: common/shutdown.h.)
 class DrainOnSignal {
  public:
   /// `worker` and `sleeper` (which its waits use) outlive this object.

@@ -17,6 +17,10 @@ class CallSet {
     cancelled_ = true;
     for (grpc::ClientContext* context : contexts_) context->TryCancel();
   }
+  bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    return cancelled_;
+  }
   /// Ends those that have no answer yet.
   void EndWaiting() ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(&mutex_);
@@ -60,7 +64,7 @@ class CallSet {
   };
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   std::set<grpc::ClientContext*> waiting_ ABSL_GUARDED_BY(mutex_);  // of them, those that have no answer yet
   std::set<grpc::ClientContext*> ended_ ABSL_GUARDED_BY(mutex_);    // and those that were ended for this

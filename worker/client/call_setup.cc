@@ -1,5 +1,6 @@
 #include "worker/client/call_setup.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/str_format.h"
@@ -8,13 +9,26 @@
 #include "worker/sync/rejection.h"
 
 namespace atl {
+namespace {
 
-void CallSetup::AwaitConnection(grpc::Channel& channel) const {
+/// How long a cancellation may go unnoticed.
+constexpr Duration kConnectLook = Seconds(0.1);
+
+std::chrono::system_clock::time_point After(Duration duration) {
+  return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+}  // namespace
+
+void CallSetup::AwaitConnection(grpc::Channel& channel, const CallSet& calls) const {
   // A channel without calls is polled every five seconds only (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS),
   // and a call on a channel that is not connected fails at once: without this wait, nobody would notice a
   // connection being made.
-  channel.WaitForConnected(std::chrono::system_clock::now() +
-                           std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_wait));
+  const MonoTime end = SteadyNow() + options_.connect_wait;
+  for (Duration left = options_.connect_wait; left > Duration(0) && !calls.cancelled();
+       left = end - SteadyNow()) {
+    if (channel.WaitForConnected(After(std::min(left, kConnectLook)))) return;
+  }
 }
 
 void CallSetup::Introduce(grpc::ClientContext& context) const {
@@ -24,8 +38,7 @@ void CallSetup::Introduce(grpc::ClientContext& context) const {
 
 void CallSetup::Begin(grpc::ClientContext& context, Duration deadline) const {
   // gRPC turns it into a duration at once, so a jump of the wall clock later does not matter.
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::duration_cast<std::chrono::milliseconds>(deadline));
+  context.set_deadline(After(deadline));
   Introduce(context);
 }
 

@@ -11,6 +11,7 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "protos/transport/channel_security.h"
+#include "worker/client/call_set.h"
 #include "worker/sync/connection.h"
 
 namespace atl {
@@ -39,7 +40,8 @@ class CallSetup {
 
   const GrpcConnectionOptions& options() const { return options_; }
 
-  void AwaitConnection(grpc::Channel& channel) const;
+  /// Waits for `connect_wait` at most, and not for a call of `calls`, all of which are cancelled.
+  void AwaitConnection(grpc::Channel& channel, const CallSet& calls) const;
   /// For every call: who we are, and the trace that it belongs to.
   void Introduce(grpc::ClientContext& context) const;
   /// The same, with a deadline.

@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "atoll/v1/coordinator.grpc.pb.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "grpcpp/channel.h"
+#include "worker/client/call_set.h"
 #include "worker/client/call_setup.h"
 #include "worker/client/grpc_pull.h"
 #include "worker/client/grpc_push.h"
@@ -39,13 +41,23 @@ class GrpcConnection final : public CoordinatorConnection {
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
+  void CancelCalls(Duration leave_within) override;
 
  private:
+  /// One attempt at a call with one answer, `call(context)`, that CancelCalls ends.
+  template <typename Call>
+  absl::Status CallWithin(Duration deadline, Call call);
+  Duration LeaveDeadline() ABSL_LOCKS_EXCLUDED(mutex_);
+
   const CallSetup setup_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   GrpcPush push_;
   GrpcPull pull_;
+  CallSet calls_;   // with one answer, all but Leave
+  CallSet leaves_;  // never cancelled permanently
+  Mutex mutex_;
+  Duration leave_within_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -106,7 +106,7 @@ absl::Status GrpcPull::Receive(const MemberRef& member, const PullRequest& pull_
 
 absl::StatusOr<PulledVersion> GrpcPull::Pull(const MemberRef& member, const PullRequest& pull_request,
                                              std::span<std::byte> payload) {
-  setup_->AwaitConnection(*channel_);
+  setup_->AwaitConnection(*channel_, pulls_);
   grpc::ClientContext context;
   setup_->Introduce(context);
   const CallSet::Registration registration(&pulls_, &context);

@@ -84,7 +84,7 @@ void GrpcPush::AwaitReturn(const BorrowedBuffer& borrowed) const {
 absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHeader& push_header,
                                            std::span<const std::byte> payload, uint64_t from,
                                            const std::shared_ptr<const void>& owner) {
-  setup_->AwaitConnection(*channel_);
+  setup_->AwaitConnection(*channel_, pushes_);
   grpc::ClientContext context;
   setup_->Introduce(context);
   const CallSet::Registration registration(&pushes_, &context);
@@ -121,9 +121,10 @@ absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHe
 
 absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
                             std::span<const SeedFragment> fragments) {
-  setup_->AwaitConnection(*channel_);
+  setup_->AwaitConnection(*channel_, pushes_);
   grpc::ClientContext context;
   setup_->Introduce(context);
+  const CallSet::Registration registration(&pushes_, &context);
   StallGuard guard(&context, setup_->options().stall);
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);
@@ -143,7 +144,12 @@ absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
   }
   writer->WritesDone();
   guard.Progress(setup_->options().seed_answer);
-  return setup_->Translate(writer->Finish(), guard.stalled());
+  const grpc::Status status = writer->Finish();
+  if (!status.ok() && registration.cancelled()) {
+    return absl::CancelledError(
+        "the upload of the initial parameters was cancelled: the worker has no time left");
+  }
+  return setup_->Translate(status, guard.stalled());
 }
 
 }  // namespace atl

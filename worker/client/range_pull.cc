@@ -50,7 +50,7 @@ absl::Status RangePull::Finish() {
 }
 
 absl::Status RangePull::Run() {
-  call_.setup->AwaitConnection(*channel_);
+  call_.setup->AwaitConnection(*channel_, *call_.calls);
   const CallSet::Registration registration(call_.calls, &context_);
   registration.Answered();  // there is something to be had: EndPulls is for those that wait
   StallGuard guard(&context_, call_.setup->options().stall);

@@ -72,9 +72,9 @@ struct PushReceipt : PushReply {
 };
 
 /// The coordinator as a worker sees it. One attempt per call; a failure carries its RejectionReason
-/// (rejection.h). Cancelled means that this side ended the call (CancelPulls, EndPulls, CancelPushes): a call
-/// that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented over gRPC by
-/// worker/client and by fakes in tests; decorated by RetryingConnection and MeteredConnection.
+/// (rejection.h). Cancelled means that this side ended the call (CancelPulls, EndPulls, CancelPushes,
+/// CancelCalls): a call that the other side cancelled is Unavailable. Thread-safe; calls block. Implemented
+/// over gRPC by worker/client and by fakes in tests; decorated by RetryingConnection and MeteredConnection.
 class CoordinatorConnection {
  public:
   virtual ~CoordinatorConnection() = default;
@@ -109,8 +109,12 @@ class CoordinatorConnection {
   /// Ends the Pulls that wait for an answer now with Cancelled, and no others: there is a command to follow.
   /// One whose bytes are on their way goes on. From any thread. A connection that never waits does nothing.
   virtual void EndPulls() {}
-  /// Likewise for pushes: there is no time left.
+  /// Likewise for pushes, and the upload of initial parameters: there is no time left.
   virtual void CancelPushes() = 0;
+  /// Likewise for calls with one answer, all but Leave: the worker is to stop. From now on a Leave takes no
+  /// longer than `leave_within`; one in progress is ended where that is less than it has had so far. From any
+  /// thread. A connection whose calls always end soon does nothing.
+  virtual void CancelCalls(Duration leave_within) {}
 };
 
 }  // namespace atl

@@ -33,7 +33,8 @@ absl::Status Heartbeater::Beat() {
              (reaction == Reaction::kRejoin || reaction == Reaction::kExit)) {
     context_.worker_status->HeartbeatRejected(*member, reply.status());
   }
-  Complain(reply.status());
+  // This side ended the call: that says nothing of the coordinator.
+  if (!absl::IsCancelled(reply.status())) Complain(reply.status());
   return reply.status();
 }
 

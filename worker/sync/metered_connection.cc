@@ -68,4 +68,6 @@ void MeteredConnection::EndPulls() { inner_->EndPulls(); }
 
 void MeteredConnection::CancelPushes() { inner_->CancelPushes(); }
 
+void MeteredConnection::CancelCalls(Duration leave_within) { inner_->CancelCalls(leave_within); }
+
 }  // namespace atl

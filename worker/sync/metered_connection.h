@@ -32,6 +32,7 @@ class MeteredConnection final : public CoordinatorConnection {
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
+  void CancelCalls(Duration leave_within) override;
 
  private:
   CoordinatorConnection* const inner_;

@@ -106,6 +106,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
     const WorkerCommands commands = context_.worker_status->commands();
     const bool hands_over = commands.drain && !commands.stop && !commands.resync && !commands.run_stopped;
     if (!hands_over || round->steps == 0) {
+      if (commands.drain && commands.stop && round->steps > 0) NoteUnpacked();
       // What was trained on in vain is due again.
       ATOLL_RETURN_IF_ERROR(replica_->Seek(first_sample));
       return FollowCommands();
@@ -120,6 +121,15 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
     move.end = EndOfDrain(commands);
   }
   return move;
+}
+
+void OuterSync::NoteUnpacked() {
+  for (size_t i = 0; i < encoders_.size(); ++i) {
+    const Version base = *puller_.fragments()[i].version;
+    if (encoders_[i].IsDone(base)) continue;
+    context_.worker_status->push_outcomes().Note({.fragment = layout_[i].id, .base = base},
+                                                 PushOutcome::kUnpacked);
+  }
 }
 
 absl::Status OuterSync::EncodeAll(const InnerRound& round) {

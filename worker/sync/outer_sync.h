@@ -58,6 +58,8 @@ class OuterSync {
   absl::StatusOr<NextMove> Work();
   absl::StatusOr<NextMove> TrainAndPush();
   absl::StatusOr<NextMove> FollowCommands();
+  /// The steps of the round are lost: a drain had no time left for its push.
+  void NoteUnpacked();
   absl::Status EncodeAll(const InnerRound& round);
   /// Payload and residual of every fragment, on disk before the first byte is sent; everything else in the
   /// background.

@@ -51,7 +51,19 @@ absl::StatusOr<SyncEnd> OverlappedSync::Run() {
   do {
     connection.EndPulls();
   } while (!parts_.runner->Finish(kFinishLook));
+  NoteUnpacked();
   return end;
+}
+
+void OverlappedSync::NoteUnpacked() {
+  const WorkerCommands commands = context_.worker_status->commands();
+  if (!commands.drain || !commands.stop) return;
+  for (const auto& fragment : state_.fragments) {
+    // What was encoded is in the journal.
+    if (fragment->window.steps == 0 || fragment->exchange->unacknowledged()) continue;
+    context_.worker_status->push_outcomes().Note(
+        {.fragment = fragment->base.layout.id, .base = *fragment->base.version}, PushOutcome::kUnpacked);
+  }
 }
 
 absl::StatusOr<SyncEnd> OverlappedSync::Loop() {

@@ -69,6 +69,8 @@ class OverlappedSync {
   absl::StatusOr<MaybeEnd> Flush(SyncEnd end);
   absl::StatusOr<MaybeEnd> AwaitAcknowledgments(SyncEnd end);
   absl::Status Resync();
+  /// After the loop, of a drain that had no time left: the steps that are in no push are lost.
+  void NoteUnpacked();
 
   const Parts parts_;
   const std::vector<FragmentLayout> layout_;

@@ -16,6 +16,9 @@ enum class PushOutcome : uint8_t {
   kCarried,    // it does not count; the content is kept and goes into the next push
   kDropped,    // it does not count; the content was not finite
   kForgotten,  // the coordinator no longer knows whether it counted; the content is not sent again
+  kKept,       // there is no answer yet; the state directory keeps it for the next life
+  kUnkept,     // there is no answer yet; the state directory does not keep it
+  kUnpacked,   // nothing was sent: the worker had no time left to encode its steps, which are lost
 };
 
 struct UncountedPush {
@@ -23,8 +26,8 @@ struct UncountedPush {
   PushOutcome outcome = PushOutcome::kCarried;
 };
 
-/// The newest push of each fragment, if it does not count: the reason for the exit code and the last message
-/// of a worker that drains. Thread-safe.
+/// The newest push of each fragment, unless it counts: the reason for the exit code and the last message of a
+/// worker that drains. A push without an answer does not count yet. Thread-safe.
 class PushOutcomes {
  public:
   /// The outcome of the newest push of a fragment.

@@ -124,16 +124,22 @@ void PushJournal::GiveUp(FragmentId fragment, const absl::Status& why) {
 }
 
 void PushJournal::Record(Epoch epoch, const PseudoGradientEncoder& encoder, TimeAccount* time) {
+  PushOutcomes& outcomes = context_.worker_status->push_outcomes();
+  const PushKey& key = encoder.header().key;
+  outcomes.Note(key, PushOutcome::kUnkept);
   if (checkpoint_ == nullptr) return;
   const Spending spending(time, TimeUse::kSave);
   const absl::Status kept =
       checkpoint_->WritePush(epoch, encoder.header(), encoder.payload(), encoder.residual());
-  if (kept.ok()) return;
+  if (kept.ok()) {
+    outcomes.Note(key, PushOutcome::kKept);
+    return;
+  }
   // Not a reason to make everybody wait for this disk: the coordinator counts it once in any case.
   context_.log.Warning(
       "a contribution is sent without having been kept; killed now, what its encoding lost "
       "would be gone",
-      {{"fragment", encoder.header().key.fragment.value()}, {"error", Explain(kept)}});
+      {{"fragment", key.fragment.value()}, {"error", Explain(kept)}});
 }
 
 void PushJournal::Forget(PseudoGradientEncoder& encoder, const DeliveryReport& report) {

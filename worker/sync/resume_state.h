@@ -43,8 +43,8 @@ class PushJournal {
                       const JoinedRun& run, std::optional<uint32_t> partition, Delivery& delivery,
                       Replica& replica);
 
-  /// Payload and residual, as the encoder holds them. Failing is logged: what is at stake is one residual.
-  /// `time` is of the calling thread, and may be null.
+  /// Payload and residual, as the encoder holds them, before the first byte is sent. Failing is logged: what
+  /// is at stake is one residual. `time` is of the calling thread, and may be null.
   void Record(Epoch epoch, const PseudoGradientEncoder& encoder, TimeAccount* time);
 
   /// What became of what was packed, for the encoder and on disk. A forgotten one has no verdict on disk.

@@ -104,4 +104,6 @@ void RetryingConnection::EndPulls() { inner_->EndPulls(); }
 
 void RetryingConnection::CancelPushes() { inner_->CancelPushes(); }
 
+void RetryingConnection::CancelCalls(Duration leave_within) { inner_->CancelCalls(leave_within); }
+
 }  // namespace atl

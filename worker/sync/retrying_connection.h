@@ -35,6 +35,7 @@ class RetryingConnection final : public CoordinatorConnection {
   void CancelPulls() override;
   void EndPulls() override;
   void CancelPushes() override;
+  void CancelCalls(Duration leave_within) override;
 
  private:
   template <typename Attempt>

@@ -41,6 +41,14 @@ std::string_view OutcomeText(PushOutcome outcome) {
              "that nothing counts twice";
     case PushOutcome::kDropped:
       return "its values were not finite, so its content was dropped";
+    case PushOutcome::kKept:
+      return "the coordinator did not answer in time. The state directory keeps it: a worker that starts "
+             "with "
+             "this state directory asks whether it counts, and sends it again while its round is open";
+    case PushOutcome::kUnkept:
+      return "the coordinator did not answer in time, and the state directory does not keep it";
+    case PushOutcome::kUnpacked:
+      return "its steps were not encoded in time. They are lost: the state directory does not keep them";
     case PushOutcome::kCounted:
     case PushOutcome::kCarried:
       break;
@@ -48,6 +56,24 @@ std::string_view OutcomeText(PushOutcome outcome) {
   return "its round closed without it. Where the run uses error feedback, a worker that starts with this "
          "state "
          "directory adds the content to its next push";
+}
+
+/// What is known of a push that may not count.
+std::string_view VerdictText(PushOutcome outcome) {
+  switch (outcome) {
+    case PushOutcome::kForgotten:
+      return "may not count";
+    case PushOutcome::kKept:
+    case PushOutcome::kUnkept:
+      return "was not acknowledged";
+    case PushOutcome::kUnpacked:
+      return "was not sent";
+    case PushOutcome::kCounted:
+    case PushOutcome::kCarried:
+    case PushOutcome::kDropped:
+      break;
+  }
+  return "did not count";
 }
 
 /// The accounts of the exchange threads of one configuration.
@@ -111,10 +137,12 @@ bool Worker::RequestDrain() {
   return true;
 }
 
-void Worker::RequestStop() {
+void Worker::RequestStop(Duration goodbye) {
   worker_status_.RequestStop();
   connection_.CancelPulls();
   connection_.CancelPushes();
+  connection_.CancelCalls(goodbye);
+  metered_control_.CancelCalls(goodbye);
 }
 
 absl::StatusOr<SyncEnd> Worker::Live() {
@@ -280,7 +308,8 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   if (how != SyncEnd::kStopped) DeliverReport(heartbeater_, options_.final_heartbeats, context_);
   // No goodbye: it will be back within its lease, at its place in the data.
   if (how == SyncEnd::kRestart) return {.code = ExitCode::kOk, .status = absl::OkStatus(), .restart = true};
-  if (how == SyncEnd::kDrained) return EndOfDrain();
+  const bool drained = how == SyncEnd::kDrained || (how == SyncEnd::kStopped && commands.drain);
+  if (drained) return EndOfDrain(how);
   session_.Leave(std::string(ReasonText(how)));
   if (how != SyncEnd::kDiverged) return {};
   return {.code = ExitCode::kNumerics,
@@ -288,18 +317,17 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
               "the training diverged: several rounds in a row were not finite")};
 }
 
-WorkerEnd Worker::EndOfDrain() {
+WorkerEnd Worker::EndOfDrain(SyncEnd how) {
   const std::optional<UncountedPush> last = worker_status_.push_outcomes().LastUncounted();
   if (!last.has_value()) {
-    session_.Leave(std::string(ReasonText(SyncEnd::kDrained)));
+    session_.Leave(std::string(ReasonText(how)));
     context_.log.Info("drained: nothing that was pushed last is lost");
     return {};
   }
-  const bool forgotten = last->outcome == PushOutcome::kForgotten;
   const std::string what =
       absl::StrFormat("the last push, on version %d of fragment %d, %s", last->key.base.value(),
-                      last->key.fragment.value(), forgotten ? "may not count" : "did not count");
-  session_.Leave("drained; " + what);
+                      last->key.fragment.value(), std::string(VerdictText(last->outcome)));
+  session_.Leave(absl::StrFormat("%s; %s", std::string(ReasonText(how)), what));
   return {.code = ExitCode::kUncounted,
           .status = absl::FailedPreconditionError(
               absl::StrFormat("drained, but %s: %s", what, OutcomeText(last->outcome)))};

@@ -63,6 +63,8 @@ struct WorkerEnd {
 /// run is finished or somebody orders otherwise, leave.
 class Worker {
  public:
+  static constexpr Duration kGoodbye = Seconds(5);
+
   Worker(WorkerOptions options, WorkerDeps deps);
 
   /// Blocks for the whole life; once.
@@ -71,9 +73,10 @@ class Worker {
   /// Push what is done of the round, leave, return from Run. False: there was nothing to push, and it was
   /// made a RequestStop. From any thread.
   bool RequestDrain();
-  /// Finish the inner step in progress, leave, return from Run; a push in progress is given up. The sleeper
-  /// must be interrupted besides, so that waits end. From any thread.
-  void RequestStop();
+  /// Finish the inner step in progress, leave, return from Run; pushes and other calls in progress are given
+  /// up, and the goodbye takes `goodbye` at most. The sleeper must be interrupted besides, so that waits end.
+  /// From any thread; again with a shorter goodbye.
+  void RequestStop(Duration goodbye = kGoodbye);
 
   const WorkerStatus& worker_status() const { return worker_status_; }
   /// Where the time went: of the training thread, and of the exchange threads together. From any thread.
@@ -92,7 +95,8 @@ class Worker {
   absl::StatusOr<SyncEnd> Synchronise();
   absl::StatusOr<SyncEnd> Overlap(const std::vector<FragmentLayout>& layout, const ResumeState& resume_state);
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
-  WorkerEnd EndOfDrain();
+  /// `how`: kDrained, or kStopped when the time for it ran out.
+  WorkerEnd EndOfDrain(SyncEnd how);
 
   const WorkerOptions options_;
   const WorkerDeps deps_;

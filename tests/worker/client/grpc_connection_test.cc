@@ -600,6 +600,55 @@ TEST_F(GrpcConnectionTest, CancelPushesEndsOneInProgressAndEveryLaterOne) {
   EXPECT_EQ(Push().status().code(), absl::StatusCode::kCancelled);
 }
 
+// A coordinator that takes calls and answers none, as a stopped process does.
+TEST_F(GrpcConnectionTest, CancelCallsEndsACallInProgressAndEveryLaterOne) {
+  std::atomic<bool> begun = false;
+  std::atomic<bool> over = false;
+  service_.on_heartbeat = [&](const v1::HeartbeatRequest&, v1::HeartbeatReply*) {
+    begun = true;
+    while (!over) std::this_thread::yield();
+    return grpc::Status::OK;
+  };
+  std::thread stopper([&] {
+    while (!begun) std::this_thread::yield();
+    connection_->CancelCalls(Seconds(5));
+  });
+  const MonoTime begin = clock_.Now();
+  EXPECT_EQ(connection_->Heartbeat({}, {}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_LT(clock_.Now() - begin, Seconds(10)) << "not at its deadline";
+  stopper.join();
+  over = true;
+  EXPECT_EQ(connection_->Heartbeat({}, {}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->Join({}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->GetPushStatus({}, {}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->GetConfirmations({}, {}, Seconds(5)).status().code(), absl::StatusCode::kCancelled);
+  service_.on_leave = [](grpc::ServerContext*) { return grpc::Status::OK; };
+  EXPECT_TRUE(connection_->Leave({}, "stopped").ok()) << "the goodbye is still said";
+}
+
+TEST_F(GrpcConnectionTest, AGoodbyeEndsInTheTimeThatIsLeft) {
+  GrpcConnectionOptions options{.address = service_.address()};
+  options.leave_deadline = Seconds(300);
+  connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
+  std::atomic<int> begun = 0;
+  service_.on_leave = [&](grpc::ServerContext* context) {
+    ++begun;
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  std::thread stopper([&] {
+    while (begun == 0) std::this_thread::yield();
+    connection_->CancelCalls(Seconds(300));  // not shorter: it goes on
+    connection_->CancelCalls(Seconds(0.2));
+  });
+  const MonoTime begin = clock_.Now();
+  EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kCancelled);
+  stopper.join();
+  EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(begun, 2);
+  EXPECT_LT(clock_.Now() - begin, Seconds(100));
+}
+
 TEST_F(GrpcConnectionTest, HeartbeatsArriveWhileALargeUploadCrawls) {
   payload_.resize(48 << 20);
   Connect(Seconds(30));

@@ -25,6 +25,11 @@ class ScriptedService final : public v1::Coordinator::Service {
 
   std::function<grpc::Status(const v1::HeartbeatRequest&, v1::HeartbeatReply*)> on_heartbeat;
 
+  std::function<grpc::Status(grpc::ServerContext*)> on_leave;
+
+  grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest*, v1::LeaveReply*) override {
+    return on_leave(context);
+  }
   grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
                          v1::HeartbeatReply* reply) override {
     return on_heartbeat(*request, reply);

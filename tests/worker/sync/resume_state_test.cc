@@ -313,6 +313,28 @@ TEST_F(ResumeStateTest, ADrainedWorkerComesBackBehindWhatItPushed) {
   EXPECT_EQ(coordinator_.headers.back().samples_consumed, 3u * 10);
 }
 
+TEST_F(ResumeStateTest, APushWithoutAnAnswerInTimeIsKeptForTheNextLife) {
+  on_step_ = [&](uint64_t step) {
+    if (step == 6) worker_->RequestDrain();
+    return absl::OkStatus();
+  };
+  coordinator_.Fail("Push", {});
+  coordinator_.Fail(
+      "Push", {.status = absl::CancelledError("no time left"), .before = [&] { worker_->RequestStop(); }});
+  const WorkerEnd end = Live();
+  EXPECT_EQ(end.code, ExitCode::kUncounted);
+  EXPECT_THAT(end.status.ToString(), HasSubstr("on version 1 of fragment 0, was not acknowledged"));
+  EXPECT_THAT(end.status.ToString(), HasSubstr("The state directory keeps it"));
+  EXPECT_EQ(coordinator_.head(), Version(1));
+  on_step_ = nullptr;
+  coordinator_.pulls_cancelled = false;
+  const size_t before = coordinator_.headers.size();
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  ASSERT_GT(coordinator_.headers.size(), before);
+  EXPECT_EQ(coordinator_.headers[before].key.base, Version(1)) << "asked about, and sent again";
+  EXPECT_EQ(coordinator_.headers[before].steps, 2u);
+}
+
 TEST_F(ResumeStateTest, ARestartKeepsTheMembership) {
   on_step_ = [&](uint64_t step) {
     if (step != 6) return absl::OkStatus();

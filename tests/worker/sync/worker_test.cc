@@ -286,6 +286,37 @@ TEST_F(WorkerTest, ADrainWhoseLastPushCountedIsACleanEnd) {
   EXPECT_THAT(coordinator_.left, ElementsAre("drained"));
 }
 
+TEST_F(WorkerTest, ADrainWithoutAnAnswerInTimeIsNoCleanEnd) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [&](uint64_t step) {
+    if (step == 2) worker_->RequestDrain();
+    return absl::OkStatus();
+  };
+  coordinator_.Fail(
+      "Push", {.status = absl::CancelledError("no time left"), .before = [&] { worker_->RequestStop(); }});
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kUncounted);
+  EXPECT_THAT(end.status.ToString(), AllOf(HasSubstr("on version 0 of fragment 0, was not acknowledged"),
+                                           HasSubstr("the state directory does not keep it")))
+      << "this worker has none";
+  EXPECT_THAT(coordinator_.left, ElementsAre(HasSubstr("was not acknowledged")));
+}
+
+TEST_F(WorkerTest, ADrainWithoutTimeToEncodeSaysThatItsStepsAreLost) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [&](uint64_t step) {
+    if (step == 2) {
+      worker_->RequestDrain();
+      worker_->RequestStop();
+    }
+    return absl::OkStatus();
+  };
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kUncounted);
+  EXPECT_THAT(end.status.ToString(), AllOf(HasSubstr("was not sent"), HasSubstr("They are lost")));
+  EXPECT_EQ(coordinator_.Calls("Push"), 0u);
+}
+
 TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
   coordinator_.SeedWith(1.0F);
   coordinator_.Fail("Push", {.status = WithRejection(absl::FailedPreconditionError("superseded"),
