@@ -133,7 +133,7 @@ class Membership {
   /// CheckCurrent, then the member is left.
   absl::Status Leave(std::string_view name, Incarnation incarnation, MonoTime now);
   /// Makes a live member draining, or active again. A lost one gets that state when it is back. A new
-  /// incarnation is active. Does nothing for an unknown name.
+  /// incarnation is active until the next call. Does nothing for an unknown name.
   void SetDraining(std::string_view name, bool draining);
   /// Removes the member without its consent; its process may join again. NotFound for an unknown name.
   absl::Status Evict(std::string_view name, MonoTime now);

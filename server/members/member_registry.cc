@@ -232,7 +232,9 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
     account.data_counts = false;
   }
   account.progress = ProgressReport{};
-  commands_.erase(call.worker);  // a new life has obeyed whatever the old one was told
+  const PendingCommand told = command(call.worker);
+  const bool obeyed = told.ends_with_a_new_life() || !outcome->returning;
+  SetCommand(call.worker, obeyed ? PendingCommand{} : told);
   account.last_seen_at = account.joined_at = now;
   account.last_pushes.clear();
   if (call.role == WorkerRole::kTrainer) assignments_.Joined(*membership_.Find(call.worker));

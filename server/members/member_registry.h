@@ -35,6 +35,11 @@ struct PendingCommand {
     return command == WorkerCommand::kDrain || command == WorkerCommand::kRestart ||
            command == WorkerCommand::kStop;
   }
+  /// A worker that joins again has obeyed a restart and needs no resync. It has not left the run, so it is
+  /// told to drain or to stop again.
+  bool ends_with_a_new_life() const {
+    return command == WorkerCommand::kRestart || command == WorkerCommand::kResync;
+  }
 };
 
 /// What is kept of a worker while this coordinator lives.
@@ -85,6 +90,7 @@ class MemberRegistry {
   /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the
   /// run; empty while it is not seeded.
   absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
+  /// A returning member keeps a command that does not end with a new life (PendingCommand).
   absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
 
   /// Run and epoch: all that is asked of an observer.

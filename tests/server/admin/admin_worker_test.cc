@@ -139,6 +139,49 @@ TEST(AdminWorker, RestartIsToldUntilTheNameHasANewLife) {
   EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kNone);
 }
 
+TEST(AdminWorker, ADrainIsToldAgainToAWorkerThatJoinsBeforeItHasHeardOfIt) {
+  TestRun run;
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kDrain, /*at_once=*/true).ok());
+  const MemberRef again = run.Join("a");
+  ASSERT_NE(again.incarnation, workers[0].incarnation);
+  EXPECT_EQ(ViewOf(run, "a").state, "draining");
+  EXPECT_EQ(ViewOf(run, "a").pending_command, WorkerCommand::kDrain);
+  const auto beat = run.Heartbeat(again);
+  EXPECT_EQ(beat->command, WorkerCommand::kDrain);
+  EXPECT_TRUE(beat->at_once);
+  // The new life is on the disk with its command.
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(ViewOf(run, "a").state, "draining");
+  EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kDrain);
+  // Only leaving obeys it.
+  ASSERT_TRUE(run.coordinator().Leave(again, "drained").ok());
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone);
+  EXPECT_EQ(ViewOf(run, "a").state, "active");
+}
+
+TEST(AdminWorker, ALostWorkerThatComesBackInANewLifeStillDrains) {
+  TestRun run;
+  run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kDrain).ok());
+  run.clock().Advance(Seconds(20));
+  ASSERT_TRUE(Eventually([&] { return ViewOf(run, "a").state == "lost"; }));
+  const MemberRef again = run.Join("a");
+  EXPECT_EQ(ViewOf(run, "a").state, "draining");
+  EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kDrain);
+  // An operator keeps it.
+  ASSERT_TRUE(Do(run, "a", kRestart).ok());
+  EXPECT_EQ(ViewOf(run, "a").state, "active");
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone);
+}
+
+TEST(AdminWorker, ResyncIsVoidInANewLife) {
+  TestRun run;
+  run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kResync).ok());
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone);
+}
+
 TEST(AdminWorker, ResyncIsToldUntilTheHeadWasPulled) {
   TestRun run;
   const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
