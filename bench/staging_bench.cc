@@ -22,6 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/bench_main.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
 #include "common/crc32c.h"
 #include "common/durable_file.h"
 #include "common/file.h"
@@ -31,8 +33,6 @@
 #include "server/create_coordinator.h"
 #include "server/rpc/server.h"
 #include "storage/rocksdb/rocksdb_store.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
 
 namespace atl {
 namespace {

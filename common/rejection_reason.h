@@ -8,7 +8,7 @@ namespace atl {
 
 /// Why a coordinator rejects a call: the reasons of docs/reference/wire_format.md ("Errors"), shared by
 /// coordinator and worker. They are sent by name in the detail of an absl::Status (common/status_detail.h).
-/// server/rejection.h adds the coordinator's details; worker/sync/rejection.h has the worker's reaction.
+/// server/rejection.h adds the coordinator's details; client/sync/rejection.h has the worker's reaction.
 enum class RejectionReason : uint8_t {
   kNone = 0,  // no reason: the network, a deadline, a fault, or a rejection with only a retry delay
   kProtocolMismatch,

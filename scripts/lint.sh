@@ -56,7 +56,7 @@ if [ -z "$build" ]; then
 fi
 [ -f "$build/compile_commands.json" ] || { echo "lint: no compile_commands.json in $build" >&2; exit 3; }
 
-folders=(common core storage protos monitoring server worker cli bench tests)
+folders=(common core storage protos monitoring server client worker cli bench tests)
 ours="^($(IFS='|'; echo "${folders[*]}"))/.*\.(cc|h)$"
 all_files() { find "${folders[@]}" -name '*.cc' -o -name '*.h' | sort; }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/sync/replica.h"
+#include "client/sync/replica.h"
 
 namespace atl {
 

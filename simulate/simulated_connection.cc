@@ -14,7 +14,7 @@
 #include "protos/wire/push.h"
 #include "protos/wire/run_state.h"
 #include "server/rpc/encode.h"
-#include "worker/client/convert.h"
+#include "client/rpc/convert.h"
 
 namespace atl {
 namespace {

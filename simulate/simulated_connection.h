@@ -8,7 +8,7 @@
 #include "simulate/coordinator_host.h"
 #include "simulate/run_checker.h"
 #include "simulate/simulated_network.h"
-#include "worker/sync/connection.h"
+#include "client/sync/connection.h"
 
 namespace atl {
 

@@ -9,7 +9,7 @@
 #include "simulate/memory_files.h"
 #include "simulate/quadratic_replica.h"
 #include "simulate/simulated_connection.h"
-#include "worker/sync/worker.h"
+#include "client/sync/worker.h"
 
 namespace atl {
 namespace {

@@ -18,7 +18,7 @@
 
 namespace atl {
 
-/// The machine that one worker runs on: the real worker (worker/sync/worker.h) over a simulated link, with a simulated
+/// The machine that one worker runs on: the real worker (client/sync/worker.h) over a simulated link, with a simulated
 /// model and its state in memory_files.h. One life after the other. Fibers of one scheduler only.
 class WorkerHost {
  public:

@@ -11,11 +11,11 @@
 #include "atoll/v1/coordinator.pb.h"
 #include "bench/exchange/crew.h"
 #include "bench/exchange/sockets.h"
+#include "client/rpc/channel.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "grpcpp/support/sync_stream.h"
 #include "protos/wire/chunk_message.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 namespace {

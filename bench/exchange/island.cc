@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/exchange/crew.h"
+#include "client/rpc/channel.h"
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "core/codec.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 

@@ -12,8 +12,8 @@
 #include "bench/exchange/program.h"
 #include "bench/exchange/settings.h"
 #include "bench/exchange/synthetic_model.h"
+#include "client/rpc/grpc_connection.h"
 #include "common/clock.h"
-#include "worker/client/grpc_connection.h"
 
 namespace atl {
 

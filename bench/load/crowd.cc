@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "client/rpc/channel.h"
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "common/status_detail.h"
 #include "core/codec.h"
 #include "tests/fakes/http_get.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 namespace {

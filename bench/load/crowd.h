@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "bench/exchange/program.h"
 #include "bench/exchange/synthetic_model.h"
+#include "client/rpc/grpc_connection.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "worker/client/grpc_connection.h"
 
 namespace atl {
 

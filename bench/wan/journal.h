@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "client/sync/observer.h"
 #include "common/mutex.h"
 #include "nlohmann/json.hpp"
-#include "worker/sync/observer.h"
 
 namespace atl {
 

@@ -6,6 +6,10 @@
 #include "CLI/CLI.hpp"
 #include "bench/wan/journal.h"
 #include "bench/wan/timed_replica.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/sync/identity.h"
+#include "client/sync/worker.h"
 #include "common/digest.h"
 #include "common/exit_codes.h"
 #include "common/file.h"
@@ -13,10 +17,6 @@
 #include "common/sleeper.h"
 #include "common/status.h"
 #include "protos/transport/security_flags.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
-#include "worker/sync/identity.h"
-#include "worker/sync/worker.h"
 
 namespace atl {
 namespace {

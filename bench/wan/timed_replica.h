@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "client/sync/replica.h"
 #include "common/clock.h"
 #include "common/random.h"
 #include "core/run_options.h"
-#include "worker/sync/replica.h"
 
 namespace atl {
 

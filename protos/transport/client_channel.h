@@ -13,7 +13,7 @@ namespace atl {
 /// The only place where a program makes a channel; a style test holds that. Adds what every channel to a
 /// coordinator needs to `arguments`:
 ///   No retries inside gRPC. Its retry filter (gRPC 1.51) aborts the process when trailers lack grpc-status,
-///   which any server or proxy may send. Callers retry themselves (worker/sync/retrying_connection.h).
+///   which any server or proxy may send. Callers retry themselves (client/sync/retrying_connection.h).
 ///   No service config by DNS, which could turn on more of that code.
 ///   No proxy that the environment names for the web.
 std::shared_ptr<grpc::Channel> CreateClientChannel(const std::string& address,

@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "atoll/v1/coordinator.pb.h"
+#include "client/rpc/chunks.h"
 #include "common/block_compression.h"
 #include "protos/wire/chunk_frame.h"
 #include "protos/wire/chunk_message.h"
 #include "server/rpc/receiver.h"
 #include "tests/fuzz/targets.h"
-#include "worker/client/chunks.h"
 
 namespace atl::fuzz {
 namespace {

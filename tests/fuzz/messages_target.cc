@@ -3,6 +3,7 @@
 
 #include "atoll/v1/admin.pb.h"
 #include "atoll/v1/coordinator.pb.h"
+#include "client/rpc/convert.h"
 #include "common/status_detail.h"
 #include "core/codec.h"
 #include "core/membership.h"
@@ -15,7 +16,6 @@
 #include "protos/wire/status.h"
 #include "server/rpc/decode_admin.h"
 #include "tests/fuzz/targets.h"
-#include "worker/client/convert.h"
 
 namespace atl::fuzz {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "cli/address.h"
 #include "cli/text.h"
+#include "client/rpc/channel.h"
+#include "client/sync/identity.h"
 #include "common/bind_address.h"
 #include "common/signature.h"
 #include "core/membership.h"
@@ -11,9 +13,7 @@
 #include "storage/checkpoint_manifest.h"
 #include "storage/rocksdb/contribution_folder.h"
 #include "tests/fuzz/targets.h"
-#include "worker/client/channel.h"
 #include "worker/data/tokenizer.h"
-#include "worker/sync/identity.h"
 
 namespace atl::fuzz {
 namespace {

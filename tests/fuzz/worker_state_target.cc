@@ -2,15 +2,15 @@
 
 #include <string>
 
+#include "client/sync/identity.h"
+#include "client/sync/state_file.h"
+#include "client/sync/worker_checkpoint.h"
 #include "common/crc32c.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "core/codec.h"
 #include "core/membership.h"
 #include "tests/fuzz/targets.h"
-#include "worker/sync/identity.h"
-#include "worker/sync/state_file.h"
-#include "worker/sync/worker_checkpoint.h"
 
 namespace atl::fuzz {
 namespace {

@@ -4,6 +4,7 @@
 #include <future>
 #include <utility>
 
+#include "client/rpc/convert.h"
 #include "common/status.h"
 #include "protos/wire/heartbeat.h"
 #include "protos/wire/join.h"
@@ -11,7 +12,6 @@
 #include "protos/wire/push.h"
 #include "protos/wire/run_state.h"
 #include "server/rpc/encode.h"
-#include "worker/client/convert.h"
 
 namespace atl {
 

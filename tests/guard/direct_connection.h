@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "client/sync/connection.h"
 #include "server/coordinator.h"
 #include "tests/guard/turnstile.h"
-#include "worker/sync/connection.h"
 
 namespace atl {
 

@@ -1,6 +1,6 @@
 """Reads the records of a data directory and the push files of a worker without any of our own code.
 
-docs/reference/storage_format.md ("Keys in meta", "Records") has the grammar of the records, worker/sync/state_file.h that of a worker's
+docs/reference/storage_format.md ("Keys in meta", "Records") has the grammar of the records, client/sync/state_file.h that of a worker's
 files. RocksDB's C library reads the database.
 """
 import ctypes

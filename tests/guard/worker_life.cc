@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "client/sync/exchange_runner.h"
+#include "client/sync/overlapped_sync.h"
 #include "common/random.h"
 #include "common/status.h"
 #include "core/fragment_plan.h"
-#include "worker/sync/exchange_runner.h"
-#include "worker/sync/overlapped_sync.h"
 
 namespace atl {
 namespace {

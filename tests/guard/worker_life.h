@@ -6,20 +6,20 @@
 #include <string>
 #include <thread>
 
+#include "client/sync/heartbeater.h"
+#include "client/sync/metered_connection.h"
+#include "client/sync/optimizer_warmup.h"
+#include "client/sync/outer_sync.h"
+#include "client/sync/retry_policy.h"
+#include "client/sync/retrying_connection.h"
+#include "client/sync/session.h"
+#include "client/sync/worker_checkpoint.h"
+#include "client/sync/worker_status.h"
 #include "common/clock.h"
+#include "tests/client/sync/fake_replica.h"
 #include "tests/common/fake_clock.h"
 #include "tests/guard/direct_connection.h"
 #include "tests/guard/turnstile.h"
-#include "tests/worker/sync/fake_replica.h"
-#include "worker/sync/heartbeater.h"
-#include "worker/sync/metered_connection.h"
-#include "worker/sync/optimizer_warmup.h"
-#include "worker/sync/outer_sync.h"
-#include "worker/sync/retry_policy.h"
-#include "worker/sync/retrying_connection.h"
-#include "worker/sync/session.h"
-#include "worker/sync/worker_checkpoint.h"
-#include "worker/sync/worker_status.h"
 
 namespace atl {
 

@@ -7,15 +7,15 @@
 #include <string>
 #include <thread>
 
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/sync/worker.h"
 #include "gtest/gtest.h"
 #include "protos/config/run_config.h"
 #include "server/create_coordinator.h"
 #include "server/rpc/server.h"
 #include "storage/memory_store.h"
-#include "tests/worker/sync/fake_replica.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
-#include "worker/sync/worker.h"
+#include "tests/client/sync/fake_replica.h"
 
 // A coordinator and workers of one process that talk over real sockets.
 

@@ -17,6 +17,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
 #include "common/crc32c.h"
 #include "common/file.h"
 #include "core/fragment_plan.h"
@@ -28,8 +30,6 @@
 #include "tests/common/test_dir.h"
 #include "tests/integration/process.h"
 #include "tests/paths.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
 
 namespace atl {
 namespace {

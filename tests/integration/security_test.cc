@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "client/rpc/channel.h"
 #include "common/token_source.h"
 #include "gmock/gmock.h"
 #include "tests/fakes/dev_certs.h"
@@ -10,7 +11,6 @@
 #include "tests/integration/coordinator_program.h"
 #include "tests/integration/crash/synthetic_worker.h"
 #include "tests/paths.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 namespace {

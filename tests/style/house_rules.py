@@ -8,7 +8,7 @@ import re
 import statistics
 import sys
 
-CODE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "worker", "cli"]
+CODE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli"]
 CODE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".proto"}
 TEXT_FOLDERS = CODE_FOLDERS + ["simulate", "tests", "bench", "scripts", "cmake", "docs", "k8s", "examples", ".ci"]
@@ -30,12 +30,13 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def expected_guard(path):
+    path = path.removeprefix("client/include/atoll/")  # of the public headers: as users include them
     return "ATOLL_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper() + "_"
 
 
 def check_guard(path, text):
     guard = expected_guard(path)
-    if f"#ifndef {guard}\n#define {guard}\n" in text and text.rstrip().endswith(f"#endif  // {guard}"):
+    if f"#ifndef {guard}\n#define {guard}\n" in text and text.rstrip().endswith((f"#endif  // {guard}", f"#endif /* {guard} */")):
         return []
     return [f"{path}: header guard must be {guard}, closed by '#endif  // {guard}'"]
 

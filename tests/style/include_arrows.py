@@ -2,8 +2,9 @@
 """Fails when an #include runs against the arrows of the design.
 
     common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
-              core <- protos  <- server/rpc <- server/web ;  protos <- worker/client, client, cli ;  storage <- cli
-              core <- worker/sync <- worker/torch <- worker/models <- worker/app
+              core <- protos  <- server/rpc <- server/web ;  protos <- client/rpc, cli ;  storage <- cli
+              core <- client/sync <- client/rpc, client/metrics <- client/setup <- client/engine <- (a socket) <- client/library
+                      client/sync <- worker/torch <- worker/models <- worker/app
 
 Usage: include_arrows.py [ROOT]. Prints one line for each forbidden include; exit code 1 when there is one.
 """
@@ -63,17 +64,26 @@ SERVER_STEPS = {
                           "server/admin/admin_control", "server/rpc"],
 }
 
+# What every worker stands on. The library is in the caller's process and the engine in its own: all they share is ipc.
+CLIENT_STEPS = {
+    "client/sync": CORE,
+    "client/rpc": CORE + ["protos", "client/sync"],
+    "client/metrics": CORE + ["protos", "monitoring", "client/sync"],
+    "client/setup": CORE + ["protos", "client/sync", "client/rpc", "client/metrics"],
+    "client/ipc": [],
+    "client/engine": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "client/ipc"],
+    "client/include": [],
+    "client/library": ["client/include", "client/ipc"],
+}
+
 WORKER_STEPS = {
-    "worker/sync": CORE,
     "worker/data": CORE,
-    "worker/metrics": CORE + ["monitoring", "worker/sync"],
-    "worker/client": CORE + ["protos", "worker/sync"],
     "worker/models": CORE + ["worker/torch"],
     "worker/cuda": CORE,
-    "worker/torch": CORE + ["worker/sync", "worker/data", "worker/cuda"],
-    "worker/island": CORE + ["worker/sync", "worker/data", "worker/models", "worker/torch"],
+    "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
+    "worker/island": CORE + ["client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
-    "worker/app": CORE + ["protos", "monitoring", "worker/sync", "worker/data", "worker/metrics", "worker/client", "worker/models",
+    "worker/app": CORE + ["protos", "monitoring", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
                           "worker/torch", "worker/island"],
 }
 
@@ -85,26 +95,26 @@ ALLOWED = {
     "protos": CORE,
     "monitoring": ["common"],
     **SERVER_STEPS,
+    **CLIENT_STEPS,
     **WORKER_STEPS,
     "cli": CORE + ["protos", "storage"],
-    "client": CORE + ["protos", "worker/sync", "worker/client"],
-    "python": CORE + ["client"],
+    "python": ["client/include"],
     "simulate": CORE + ["storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
-                        "server/rpc", "worker/sync", "worker/client"],
+                        "server/rpc", "client/sync", "client/rpc"],
 }
 
 # A program's main file is where the parts are put together: it may include every folder of its side.
 WIRING = {
     "server/main.cc": ["common", "core", "core/protocol", "storage", "protos", "monitoring", "server"],
-    "worker/main.cc": ["common", "core", "core/protocol", "protos", "monitoring", "worker"],
-    "cli/data_main.cc": ["common", "core", "cli", "worker/data"],
+    "worker/main.cc": ["common", "core", "core/protocol", "protos", "monitoring", "client/setup", "worker"],
+    "worker/data_main.cc": ["common", "core", "worker/data"],
 }
 
 # Tests of the coordinator's rooms try them in a whole run.
 WHOLE_RUN = ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot", "server/run/run_configs"] + SERVER_STEPS["server"]
 
 # A foreign type stops at its folder.
-RPC = ["protos", "server/rpc", "server/web", "worker/client", "cli", "server/main.cc", "worker/main.cc"]
+RPC = ["protos", "server/rpc", "server/web", "client/rpc", "cli", "server/main.cc", "worker/main.cc"]
 FOREIGN = [
     (r"rocksdb/", "RocksDB", ["storage"]),
     (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch", "worker/models", "worker/island"]),
@@ -131,7 +141,7 @@ CLOCK_READ = re.compile(r"(_clock::now|absl::Now|\bclock_gettime|\bgettimeofday|
 
 # What atoll-simulate runs on fibers waits by common/thread.h, common/mutex.h and an injected Clock or Sleeper only. The
 # exceptions have threads or clocks that a simulation has not: sockets, processes, RocksDB's own.
-ON_FIBERS = ["server", "storage", "worker/sync", "worker/client", "simulate"]
+ON_FIBERS = ["server", "storage", "client/sync", "client/rpc", "simulate"]
 OFF_FIBERS = [
     "server/main.cc", "server/rpc", "server/web", "server/launch", "storage/rocksdb",
     "simulate/main.cc",
@@ -139,6 +149,8 @@ OFF_FIBERS = [
 ]
 THREADS = r"(thread|mutex|shared_mutex|condition_variable|future|stop_token|latch|barrier|semaphore)$"
 OWN_TIME = re.compile(r"(steady_clock::now|absl::SleepFor|sleep_for|sleep_until)")
+
+PLAIN = ["client/include", "client/ipc", "client/library"]
 
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -166,6 +178,8 @@ def source_of(path):
 
 def own_target(header):
     """The folder of ours that a header belongs to, or None for a foreign one."""
+    if header in ("atoll/client.h", "atoll/client.hpp"):
+        return "client/include"
     if header.startswith("atoll/v1/"):
         return "protos"
     return deepest(header, ALLOWED)
@@ -197,6 +211,15 @@ def check_foreign(path, header):
     return None
 
 
+def check_plain(path, header):
+    """What goes into the caller's process carries nothing that could meet another copy of itself there."""
+    if not any(inside(path, f) for f in PLAIN) or own_target(header) or header == "atoll/version.h":
+        return None
+    if "/" in header and not header.startswith(("sys/", "linux/")):
+        return f"{', '.join(PLAIN)} use the standard library and the system's headers only"
+    return None
+
+
 def check_core(path, line, header):
     if not path.startswith("core/"):
         return None
@@ -225,7 +248,7 @@ def check_file(path, text):
         header = match.group(1) if match else None
         reasons = [check_core(path, line, header), check_fibers(path, line, header)]
         if header:
-            reasons += [check_arrow(path, header), check_foreign(path, header)]
+            reasons += [check_arrow(path, header), check_foreign(path, header), check_plain(path, header)]
         found += [f"{path}:{number}: {header or line.strip()}: {reason}" for reason in reasons if reason]
     return found
 

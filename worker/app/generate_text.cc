@@ -3,17 +3,17 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/sync/load_published.h"
+#include "client/sync/rejection.h"
 #include "common/digest.h"
 #include "common/status.h"
 #include "protos/config/run_config.h"
 #include "worker/app/commands.h"
-#include "worker/app/load_published.h"
 #include "worker/app/load_safetensors.h"
 #include "worker/app/write_output.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
 #include "worker/data/tokenizer.h"
-#include "worker/sync/rejection.h"
 #include "worker/torch/torch_replica.h"
 
 namespace atl {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "worker/sync/replica.h"
+#include "client/sync/replica.h"
 
 namespace atl {
 

@@ -2,6 +2,13 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "client/metrics/worker_metrics.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/setup/drain_on_signal.h"
+#include "client/setup/ready_file.h"
+#include "client/sync/identity.h"
+#include "client/sync/worker.h"
 #include "common/bind_address.h"
 #include "common/clock.h"
 #include "common/digest.h"
@@ -18,14 +25,7 @@
 #include "monitoring/metrics.h"
 #include "monitoring/program_metrics.h"
 #include "worker/app/commands.h"
-#include "worker/app/drain_on_signal.h"
-#include "worker/app/ready_file.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
 #include "worker/data/dataset.h"
-#include "worker/metrics/worker_metrics.h"
-#include "worker/sync/identity.h"
-#include "worker/sync/worker.h"
 #include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
 

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/sync/replica.h"
 #include "common/clock.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
-#include "worker/sync/replica.h"
 
 // No LibTorch type shows here: this is the folder's border.
 

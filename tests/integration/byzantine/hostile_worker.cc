@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
 #include "common/clock.h"
 #include "common/crc32c.h"
 #include "common/digest.h"
@@ -19,8 +21,6 @@
 #include "core/manifest.h"
 #include "core/model_shape.h"
 #include "core/payload_stats.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
 
 // hostile_worker ADDRESS NAME ATTACK: a member that keeps to the protocol and computes nothing. It joins,
 // pulls every version, and pushes for it

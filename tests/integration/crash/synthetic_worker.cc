@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "client/rpc/channel.h"
 #include "common/crc32c.h"
 #include "common/status.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 

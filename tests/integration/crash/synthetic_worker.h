@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "client/rpc/grpc_connection.h"
 #include "common/clock.h"
 #include "tests/integration/crash/promises.h"
 #include "tests/integration/crash/synthetic_run.h"
-#include "worker/client/grpc_connection.h"
 
 namespace atl {
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "atoll/v1/admin.grpc.pb.h"
+#include "client/rpc/channel.h"
 #include "common/file.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
@@ -15,7 +16,6 @@
 #include "storage/rocksdb/data_dir.h"
 #include "storage/rocksdb/load_run.h"
 #include "tests/paths.h"
-#include "worker/client/channel.h"
 
 namespace atl {
 namespace {

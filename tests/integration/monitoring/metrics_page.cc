@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/metrics/worker_metrics.h"
 #include "common/file.h"
 #include "monitoring/certificate_metrics.h"
 #include "monitoring/program_metrics.h"
@@ -16,7 +17,6 @@
 #include "server/metrics/port_metrics.h"
 #include "server/metrics/server_metrics.h"
 #include "server/metrics/status_metrics.h"
-#include "worker/metrics/worker_metrics.h"
 
 namespace atl {
 namespace {

@@ -6,17 +6,17 @@
 #include <string>
 #include <thread>
 
+#include "client/metrics/worker_metrics.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/sync/worker.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/shutdown.h"
 #include "common/signature.h"
 #include "monitoring/endpoint.h"
 #include "monitoring/program_metrics.h"
-#include "tests/worker/sync/fake_replica.h"
-#include "worker/client/channel.h"
-#include "worker/client/grpc_connection.h"
-#include "worker/metrics/worker_metrics.h"
-#include "worker/sync/worker.h"
+#include "tests/client/sync/fake_replica.h"
 
 namespace atl {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/safetensors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/sync/fake_replica.h"
+#include "tests/client/sync/fake_replica.h"
 
 namespace atl {
 namespace {

@@ -11,11 +11,11 @@
 #include <thread>
 #include <utility>
 
+#include "client/sync/worker.h"
 #include "common/file.h"
-#include "tests/worker/sync/fake_coordinator.h"
-#include "tests/worker/sync/fake_time.h"
+#include "tests/client/sync/fake_coordinator.h"
+#include "tests/client/sync/fake_time.h"
 #include "tests/worker/torch/tiny_run.h"
-#include "worker/sync/worker.h"
 #include "worker/torch/torch_replica.h"
 
 namespace atl {

@@ -1,0 +1,41 @@
+#include "client/rpc/call_status.h"
+
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "client/sync/rejection.h"
+#include "protos/transport/foreign_answer.h"
+#include "protos/wire/status.h"
+
+namespace atl {
+namespace {
+
+bool IsOfTheCaller(std::string_view http_status) { return http_status.starts_with('4'); }
+
+}  // namespace
+
+absl::Status StatusOfCall(const grpc::Status& status, const std::string& address) {
+  const std::string& said = status.error_message();
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError(absl::StrFormat(
+        "the coordinator at %s, or a proxy before it, cancelled the call: %s", address, said));
+  }
+  if (const std::string http_status = HttpStatusIn(status); !http_status.empty()) {
+    const absl::Status proxy = absl::UnavailableError(
+        absl::StrFormat("a web server or a proxy answers at %s, with HTTP status %s", address, http_status));
+    // 429 asks for patience.
+    return IsOfTheCaller(http_status) && !http_status.starts_with("429") ? MarkPermanent(proxy) : proxy;
+  }
+  if (BreaksGrpc(status)) {
+    return MarkPermanent(absl::UnavailableError(
+        absl::StrFormat("what answers at %s is not an Atoll coordinator (%s)", address, said)));
+  }
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return MarkPermanent(absl::UnimplementedError(
+        absl::StrFormat("what answers at %s is not a coordinator's data port%s; it may be the admin port",
+                        address, said.empty() ? "" : " (" + said + ")")));
+  }
+  return StatusFromGrpc(status);
+}
+
+}  // namespace atl

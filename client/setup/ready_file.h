@@ -1,0 +1,58 @@
+#ifndef ATOLL_CLIENT_SETUP_READY_FILE_H_
+#define ATOLL_CLIENT_SETUP_READY_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/sync/observer.h"
+#include "common/log.h"
+#include "common/mutex.h"
+
+namespace atl {
+
+/// A file that is there while the worker is a member of its run and the coordinator answers its heartbeats:
+/// for a supervisor (a kubelet's exec probe) to look at. Hands everything on to the next observer.
+class ReadyFile final : public WorkerObserver {
+ public:
+  /// So many heartbeats in a row unanswered, and the file is gone.
+  static constexpr int kPatience = 3;
+
+  /// InvalidArgument if `path` is a symbolic link, or a file that no worker left: theirs are empty.
+  static absl::Status Check(const std::string& path);
+
+  /// Removes a file that an earlier life left. `next` outlives this. An empty path: no file. Requires that
+  /// Check said OK.
+  ReadyFile(std::string path, WorkerObserver* next, const Logger& log);
+  ~ReadyFile() override;
+
+  void OnJoined(const JoinedRun& info, bool rejoin) override;
+  void OnPhase(WorkerPhase phase) override;
+  void OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) override;
+  void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,
+                Duration transfer) override;
+  void OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) override;
+  void OnUsed(FragmentId fragment, Version version, uint64_t steps_since_push) override;
+  void OnPushSkipped(FragmentId fragment) override;
+  void OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) override;
+  void OnRoundNotFinite() override;
+  void OnEvaluated(const EvaluationReport& report, Duration compute) override;
+  void OnHeartbeat(bool ok, Duration round_trip) override;
+  void OnRetry(const absl::Status& error, Duration pause) override;
+  void OnWaited(Duration waited) override;
+
+ private:
+  void Set(bool ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  WorkerObserver* const next_;
+  const Logger log_;
+
+  Mutex mutex_;
+  bool joined_ ABSL_GUARDED_BY(mutex_) = false;
+  bool there_ ABSL_GUARDED_BY(mutex_) = false;
+  int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_CLIENT_SETUP_READY_FILE_H_

@@ -1,0 +1,62 @@
+#include "client/sync/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/sync/rejection.h"
+#include "common/status.h"
+
+namespace atl {
+namespace {
+
+// A vote on a version that others confirm too is worth less than the only loss of the last version.
+constexpr int kConfirmationAttempts = 5;
+
+}  // namespace
+
+absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
+                             Heartbeater& heartbeater, const WorkerContext& context) {
+  EnterPhase(context, WorkerPhase::kEvaluating);
+  const Spending spending(context.time, TimeUse::kEvaluate);
+  const MonoTime begin = context.clock->Now();
+  const absl::StatusOr<EvaluationResult> evaluated = replica.Evaluate(max_batches);
+  if (absl::IsOutOfRange(evaluated.status())) {
+    // The worker must outlive it: a restore needs workers that go on from the restored version.
+    context.log.Warning(
+        "the run has diverged: the published parameters have no finite loss, so this version has no "
+        "evaluation. Restore an earlier version with `atollctl checkpoint restore`",
+        {{"version", version.value()}, {"error", Explain(evaluated.status())}});
+    return absl::OkStatus();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, evaluated);
+  const Duration took = context.clock->Now() - begin;
+  const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
+  context.worker_status->AddEvaluation(report);
+  context.observer->OnEvaluated(report, took);
+  context.log.Info("evaluated the published parameters", {{"version", version.value()},
+                                                          {"loss", result.loss},
+                                                          {"perplexity", std::exp(result.loss)},
+                                                          {"tokens", result.tokens}});
+  heartbeater.Wake();
+  return absl::OkStatus();
+}
+
+void DeliverReport(Heartbeater& heartbeater, int attempts, const WorkerContext& context) {
+  absl::Status last;
+  const auto due = [&](int attempt) {
+    const HeartbeatCall heartbeat_report = context.worker_status->Report();
+    const int worth =
+        !heartbeat_report.evaluations.empty() ? attempts : std::min(attempts, kConfirmationAttempts);
+    return (!heartbeat_report.evaluations.empty() || !heartbeat_report.confirmations.empty()) &&
+           attempt < worth;
+  };
+  for (int i = 0; due(i); ++i) {
+    if (i > 0 && !context.sleeper->SleepFor(Seconds(1))) break;
+    last = heartbeater.Beat();
+  }
+  if (!context.worker_status->evaluations().empty()) {
+    context.log.Warning("an evaluation could not be delivered", {{"error", Explain(last)}});
+  }
+}
+
+}  // namespace atl

@@ -1,0 +1,43 @@
+#include "client/sync/seeding.h"
+
+#include <span>
+
+#include "client/sync/rejection.h"
+#include "common/status.h"
+
+namespace atl {
+
+absl::Status SeedRun(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
+                     const WorkerContext& context) {
+  EnterPhase(context, WorkerPhase::kSeeding);
+  std::vector<std::vector<float>> values(layout.size());
+  std::vector<SeedFragment> fragments;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    values[i].resize(layout[i].elements);
+    ATOLL_RETURN_IF_ERROR(replica.ReadFragment(layout[i], values[i]));
+    fragments.push_back({layout[i].id, values[i]});
+  }
+  ATOLL_RETURN_IF_ERROR(session.With([&](const MemberRef& member) {
+    return session.connection()->SeedParameters(member, replica.manifest(), fragments);
+  }));
+  context.log.Info("seeded the run with this worker's initial parameters",
+                   {{"parameters", replica.manifest().elements()}, {"fragments", layout.size()}});
+  return absl::OkStatus();
+}
+
+absl::Status UseSeedGrant(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
+                          RetryPolicy& retry_policy, const WorkerContext& context) {
+  const absl::Status seeded = SeedRun(session, replica, layout, context);
+  context.worker_status->Done(&WorkerCommands::seed_granted);
+  if (seeded.ok() || RejectionReasonOf(seeded) == RejectionReason::kWrongEpoch) return seeded;
+  // Without a reason it may be what a run says that was seeded meanwhile.
+  const bool known_or_defect =
+      RejectionReasonOf(seeded) != RejectionReason::kNone || absl::IsInvalidArgument(seeded);
+  if (known_or_defect && ReactionTo(seeded) == Reaction::kExit) return seeded;
+  // An attempt whose answer was lost may have seeded the run, or the grant went to another worker: the next
+  // pull shows it.
+  retry_policy.Pause(seeded, "to seed the run");
+  return absl::OkStatus();
+}
+
+}  // namespace atl
