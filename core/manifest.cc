@@ -1,6 +1,7 @@
 #include "core/manifest.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -13,6 +14,11 @@
 namespace atl {
 namespace {
 
+/// The canonical text that is hashed separates fields by spaces and tensors by line ends.
+bool IsWord(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
 absl::Status ValidateName(const TensorSpec& tensor, size_t index) {
   if (tensor.name.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat("manifest: tensor %d has no name", index));
@@ -22,14 +28,27 @@ absl::Status ValidateName(const TensorSpec& tensor, size_t index) {
         absl::StrFormat("manifest: the name of tensor %d has %d bytes, %d are allowed", index,
                         tensor.name.size(), kMaxTensorName));
   }
-  // The canonical text that is hashed separates fields by spaces and tensors by line ends.
-  const bool printable =
-      std::all_of(tensor.name.begin(), tensor.name.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!printable) {
+  if (!IsWord(tensor.name)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("manifest: the name of tensor %d has a character outside printable ASCII", index));
   }
+  if (tensor.name == kReservedTensorName) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "manifest: tensor %d is named %s, which safetensors files reserve; rename it", index, tensor.name));
+  }
   return absl::OkStatus();
+}
+
+absl::Status ValidateBase(const std::string& fingerprint) {
+  if (fingerprint.empty()) return absl::OkStatus();
+  const size_t size = fingerprint.size();
+  if (size >= kMinBaseFingerprint && size <= kMaxBaseFingerprint && IsWord(fingerprint)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("manifest: base_fingerprint has %d bytes; allowed: none, or %d to %d printable ASCII "
+                      "characters without spaces, for example a SHA-256 in hexadecimal",
+                      size, kMinBaseFingerprint, kMaxBaseFingerprint));
 }
 
 /// The tensor's number of elements, checked against overflow.
@@ -53,6 +72,21 @@ absl::StatusOr<uint64_t> CheckedElements(const TensorSpec& tensor) {
     product *= static_cast<uint64_t>(dimension);
   }
   return product;
+}
+
+std::string ShapeText(const TensorSpec& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.shape, ", "), "]");
+}
+
+/// Of two tensors of one name.
+std::string TensorDifference(const TensorSpec& run, const TensorSpec& other) {
+  if (other.shape != run.shape) {
+    return absl::StrFormat("tensor '%s' has shape %s, and %s in the run", run.name, ShapeText(other),
+                           ShapeText(run));
+  }
+  if (other.embedding == run.embedding) return "";
+  return absl::StrFormat("tensor '%s' is %san embedding, and is %sone in the run", run.name,
+                         other.embedding ? "" : "not ", run.embedding ? "" : "not ");
 }
 
 }  // namespace
@@ -89,7 +123,7 @@ absl::Status ValidateManifest(const Manifest& manifest) {
           "manifest: with tensor %s the model has more than %d elements", tensor.name, kMaxRunElements));
     }
   }
-  return absl::OkStatus();
+  return ValidateBase(manifest.base_fingerprint);
 }
 
 std::string ManifestHash(const Manifest& manifest) {
@@ -99,7 +133,38 @@ std::string ManifestHash(const Manifest& manifest) {
     for (const int64_t dimension : tensor.shape) absl::StrAppend(&text, " ", dimension);
     absl::StrAppend(&text, tensor.embedding ? " embedding\n" : "\n");
   }
+  if (!manifest.base_fingerprint.empty()) absl::StrAppend(&text, "base ", manifest.base_fingerprint, "\n");
   return Sha256Hex(text);
+}
+
+std::string DifferenceFromRun(const Manifest& run, const Manifest& other) {
+  std::map<std::string_view, const TensorSpec*> others;
+  for (const TensorSpec& tensor : other.tensors) others.emplace(tensor.name, &tensor);
+  std::set<std::string_view> shared;
+  for (const TensorSpec& tensor : run.tensors) {
+    const auto found = others.find(tensor.name);
+    if (found == others.end()) {
+      return absl::StrFormat("tensor '%s' is missing, and has shape %s in the run", tensor.name,
+                             ShapeText(tensor));
+    }
+    std::string difference = TensorDifference(tensor, *found->second);
+    if (!difference.empty()) return difference;
+    shared.insert(tensor.name);
+  }
+  for (const TensorSpec& tensor : other.tensors) {
+    if (shared.contains(tensor.name)) continue;
+    return absl::StrFormat("tensor '%s' of shape %s is not in the run", tensor.name, ShapeText(tensor));
+  }
+  // The same tensors; their order is that of the parameters.
+  for (size_t i = 0; i < std::min(run.tensors.size(), other.tensors.size()); ++i) {
+    if (run.tensors[i].name == other.tensors[i].name) continue;
+    return absl::StrFormat("tensor %d is '%s', and '%s' in the run: the order differs", i,
+                           other.tensors[i].name, run.tensors[i].name);
+  }
+  if (other.base_fingerprint == run.base_fingerprint) return "";
+  const auto text = [](const std::string& fingerprint) { return fingerprint.empty() ? "none" : fingerprint; };
+  return absl::StrFormat("the frozen parameters differ: base_fingerprint is %s, and %s in the run",
+                         text(other.base_fingerprint), text(run.base_fingerprint));
 }
 
 }  // namespace atl

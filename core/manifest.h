@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ struct TensorSpec {
 /// The model's tensors in the order that the model declares them. Immutable once a run is seeded.
 struct Manifest {
   std::vector<TensorSpec> tensors = {};
+  /// Hash of parameters that nobody trains but every worker needs, such as the base model under LoRA; empty:
+  /// there are none. Workers with different ones must not train together.
+  std::string base_fingerprint = {};
   uint64_t elements() const;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
@@ -32,14 +36,23 @@ inline constexpr size_t kMaxTensors = 65536;
 inline constexpr size_t kMaxTensorName = 512;
 inline constexpr size_t kMaxTensorRank = 8;
 inline constexpr uint64_t kMaxRunElements = uint64_t{1} << 40;
+inline constexpr size_t kMinBaseFingerprint = 16;
+inline constexpr size_t kMaxBaseFingerprint = 128;
+/// The key of a safetensors file's metadata, which no tensor can have there.
+inline constexpr std::string_view kReservedTensorName = "__metadata__";
 
 /// Refuses duplicate or empty names, non-positive dimensions, overflow, and anything above the bounds; names
 /// the tensor.
 absl::Status ValidateManifest(const Manifest& manifest);
 
-/// SHA-256 (lower-case hex) of the canonical text of the manifest ("name dim dim ... [embedding]\n" per
-/// tensor); what a Join checks.
+/// SHA-256 (lower-case hex) of the canonical text of the manifest; what a Join checks. The text has a line
+/// "name dim dim ... [embedding]\n" per tensor, then "base FINGERPRINT\n" if there is one. The least length
+/// of a fingerprint keeps that line apart from one of a tensor named "base".
 std::string ManifestHash(const Manifest& manifest);
+
+/// The first difference between a worker's model and that of its run, for messages: "tensor 'b' has shape [3,
+/// 4], and [3, 5] in the run". Empty: there is none.
+std::string DifferenceFromRun(const Manifest& run, const Manifest& other);
 
 }  // namespace atl
 

@@ -32,6 +32,10 @@ void Fields(Io& io, Is<Manifest> auto& r) {
     io.List("tensors.shape", tensor.shape, [&io](auto& d) { io.Field("tensors.shape", d); });
     io.Field("tensors.embedding", tensor.embedding);
   });
+  // Written only when there is one, so that a former release can read the record of a run without it.
+  constexpr bool kWrites = std::is_const_v<std::remove_reference_t<decltype(r)>>;
+  if (kWrites ? r.base_fingerprint.empty() : io.AtEnd()) return;
+  io.Field("base_fingerprint", r.base_fingerprint);
 }
 
 template <typename Io>

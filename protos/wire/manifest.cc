@@ -13,6 +13,7 @@ v1::Manifest ManifestToProto(const Manifest& manifest) {
     out->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
     out->set_embedding(tensor.embedding);
   }
+  proto.set_base_fingerprint(manifest.base_fingerprint);
   return proto;
 }
 
@@ -27,6 +28,7 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::Manifest& proto) {
     manifest.tensors.push_back(
         {tensor.name(), {tensor.shape().begin(), tensor.shape().end()}, tensor.embedding()});
   }
+  manifest.base_fingerprint = proto.base_fingerprint();
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
   return manifest;
 }

@@ -38,6 +38,54 @@ TEST(Manifest, HashSeesEverything) {
   }
 }
 
+Manifest OverBase(const std::string& fingerprint) {
+  Manifest manifest = Example();
+  manifest.base_fingerprint = fingerprint;
+  return manifest;
+}
+
+TEST(Manifest, HashHasALineForFrozenParameters) {
+  // printf 'wte 256 128 embedding\nln.weight 128\nscale\nbase 0123456789abcdef\n' | sha256sum
+  EXPECT_EQ(ManifestHash(OverBase("0123456789abcdef")),
+            "84daa49c7de96990adef539e48b4a7a8a2824997b94709d2c327e378084f686b");
+  EXPECT_NE(ManifestHash(OverBase("0123456789abcdef")), ManifestHash(OverBase("0123456789abcdee")));
+}
+
+TEST(Manifest, AFingerprintIsOneWordOfSomeLength) {
+  EXPECT_TRUE(ValidateManifest(OverBase("0123456789abcdef")).ok());
+  EXPECT_TRUE(ValidateManifest(OverBase(std::string(128, 'f'))).ok());
+  // Shorter, it could read like the dimension of a tensor named "base".
+  for (const std::string& bad : {std::string("42"), std::string("0123456789abcde"), std::string(129, 'f'),
+                                 std::string("0123456789 abcdef"), std::string("0123456789abcdef\n")}) {
+    EXPECT_THAT(std::string(ValidateManifest(OverBase(bad)).message()), HasSubstr("base_fingerprint"));
+  }
+}
+
+TEST(Manifest, TheFirstDifferenceIsNamed) {
+  const Manifest run = OverBase("0123456789abcdef");
+  EXPECT_EQ(DifferenceFromRun(run, run), "");
+  Manifest other = run;
+  other.tensors[1].shape = {64, 2};
+  EXPECT_EQ(DifferenceFromRun(run, other), "tensor 'ln.weight' has shape [64, 2], and [128] in the run");
+  other = run;
+  other.tensors[0].embedding = false;
+  EXPECT_EQ(DifferenceFromRun(run, other), "tensor 'wte' is not an embedding, and is one in the run");
+  EXPECT_EQ(DifferenceFromRun(other, run), "tensor 'wte' is an embedding, and is not one in the run");
+  other = run;
+  other.tensors.pop_back();
+  EXPECT_EQ(DifferenceFromRun(run, other), "tensor 'scale' is missing, and has shape [] in the run");
+  EXPECT_EQ(DifferenceFromRun(other, run), "tensor 'scale' of shape [] is not in the run");
+  other = run;
+  std::swap(other.tensors[0], other.tensors[1]);
+  EXPECT_EQ(DifferenceFromRun(run, other),
+            "tensor 0 is 'ln.weight', and 'wte' in the run: the order differs");
+  EXPECT_EQ(DifferenceFromRun(run, OverBase("fedcba9876543210")),
+            "the frozen parameters differ: base_fingerprint is fedcba9876543210, and 0123456789abcdef in the "
+            "run");
+  EXPECT_EQ(DifferenceFromRun(run, Example()),
+            "the frozen parameters differ: base_fingerprint is none, and 0123456789abcdef in the run");
+}
+
 struct Bad {
   TensorSpec tensor;
   std::string message;
@@ -48,6 +96,7 @@ TEST(Manifest, RejectsWhatIsNoTensorAndSaysWhich) {
   const Bad cases[] = {
       {{.name = "", .shape = {2}}, "tensor 3 has no name"},
       {{.name = "wte", .shape = {2}}, "two tensors are named wte"},
+      {{.name = "__metadata__", .shape = {2}}, "which safetensors files reserve"},
       {{.name = "a b", .shape = {2}}, "character outside printable ASCII"},
       {{.name = "a\n", .shape = {2}}, "character outside printable ASCII"},
       {{.name = "\xc3\xa4", .shape = {2}}, "character outside printable ASCII"},

@@ -25,6 +25,13 @@ TEST(WireTest, UnknownCodecIsRejected) {
 
 TEST(WireTest, ManifestBothWays) {
   const Manifest manifest{{{"wte", {256, 128}, true}, {"scale", {}, false}, {"h.0.w", {3, 4, 5}, false}}};
+  for (const char* const base : {"", "0123456789abcdef"}) {
+    Manifest over = manifest;
+    over.base_fingerprint = base;
+    const auto also = ManifestFromProto(ManifestToProto(over));
+    ASSERT_TRUE(also.ok()) << also.status();
+    EXPECT_EQ(*also, over);
+  }
   const auto back = ManifestFromProto(ManifestToProto(manifest));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, manifest);

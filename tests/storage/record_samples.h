@@ -23,6 +23,10 @@ inline Manifest SampleManifest() {
                       {.name = "h.0.attn", .shape = {3, 128, 128}, .embedding = false}}};
 }
 
+inline Manifest ManifestWithBase() {
+  return {.tensors = {{.name = "lora_a", .shape = {8, 128}}}, .base_fingerprint = "00112233445566778899aabb"};
+}
+
 inline ConfigEntry Config() {
   return {.version = 3, .recorded_unix_ns = -1, .author = "alice", .bytes = std::string("opaque\0bytes", 12)};
 }
@@ -150,6 +154,7 @@ template <typename Visit>
 void ForEach(const Visit& visit) {
   visit("identity", Identity());
   visit("manifest", SampleManifest());
+  visit("manifest_base", ManifestWithBase());
   visit("config", Config());
   visit("worker", Worker());
   visit("partition", Partition());
