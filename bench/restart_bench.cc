@@ -84,7 +84,7 @@ class RestartBench {
   absl::Status MakeRun() {
     ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(kYaml, "restart bench"));
     ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
-    const Manifest manifest = ManifestOf(run.model);
+    const Manifest manifest = ManifestOf(run.model).value();
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     const FragmentLayout& layout = layouts.front();
     ATOLL_ASSIGN_OR_RETURN(const auto store, OpenRocksDbStore({.data_dir = data_dir()}));

@@ -68,7 +68,7 @@ class Island {
     CoordinatorOptions options;
     ATOLL_ASSIGN_OR_RETURN(options.run, ToRunOptions(config));
     options.config_bytes = config.SerializeAsString();
-    const Manifest manifest = ManifestOf(options.run.model);
+    const Manifest manifest = ManifestOf(options.run.model).value();
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     island->elements_ = layouts.front().elements;
     CoordinatorDeps deps;

@@ -40,7 +40,7 @@ void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
 void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
   const std::string& name = run.data.tokenizer;
-  if (name.empty() || std::ranges::find(known, name) != known.end()) return;
+  if (name.empty() || name == kNoTokenizer || std::ranges::find(known, name) != known.end()) return;
   const std::string meant = DidYouMean(name, known);
   advice.push_back(absl::StrFormat(
       "data.tokenizer '%s'%s: Atoll itself has only '%s'. For another tokenizer, make token files with "
@@ -50,6 +50,7 @@ void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
 }
 
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
+  if (run.model.external() != nullptr) return;  // which vocabulary its data has is not known
   if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary() >= kByteVocabulary) return;
   advice.push_back(
       absl::StrFormat("data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker "

@@ -15,6 +15,7 @@
 #include "core/codec.h"
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
+#include "core/model_check.h"
 #include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 #include "core/privacy.h"
@@ -232,6 +233,22 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
   return warnings;
 }
 
+/// With the number of parameters that only the caller knows.
+absl::StatusOr<RunOptions> WithParameters(RunOptions run, uint64_t parameters) {
+  ExternalOptions* const external = run.model.external();
+  if (external == nullptr) {
+    if (parameters == 0) return run;
+    return absl::InvalidArgumentError(
+        "--parameters is for an external model; the configuration says how many this model has");
+  }
+  if (parameters > 0) external->parameters = parameters;
+  if (external->parameters > 0) return run;
+  return absl::InvalidArgumentError(
+      "the model is external: nobody knows how many parameters it has before a worker joins; give "
+      "--parameters "
+      "N, or set model.external.parameters");
+}
+
 struct Unit {
   const char* name;
   double factor;
@@ -282,10 +299,9 @@ std::string PlannedDisk::remedy() const {
   return absl::StrJoin(remedies, ", or ");
 }
 
-absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions) {
-  const Manifest manifest = ManifestOf(run.model);
-  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
-  ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, run.sync.fragments, run.sync.pattern));
+absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumptions& assumptions) {
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions run, WithParameters(configured, assumptions.parameters));
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts, LayOutModel(run));
   RunPlan plan;
   plan.name = run.name;
   plan.assumptions = assumptions;
@@ -296,13 +312,17 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
   plan.rounds = run.rounds;
   plan.inner_steps = run.inner.steps;
   plan.total_tokens = run.total_tokens();
-  plan.parameters = manifest.elements();
+  if (const auto manifest = ShapeOf(run.model)->MakeManifest()) {
+    plan.parameters = manifest->elements();
+    plan.groups = Groups(*manifest);
+  } else {
+    plan.parameters = run.model.external()->parameters;
+  }
   uint64_t largest = 0;
   for (const FragmentLayout& fragment : layouts) {
     plan.elements += fragment.elements;
     largest = std::max(largest, fragment.elements);
   }
-  plan.groups = Groups(manifest);
   plan.push_bytes = CodecFor(run.push_codec).EncodedSize(plan.elements);
   plan.pull_bytes = CodecFor(run.pull_delta.value_or(run.pull_codec)).EncodedSize(plan.elements);
   plan.data_parallel_bytes = 2 * sizeof(float) * plan.parameters * run.inner.steps;
@@ -310,7 +330,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& a
   memory.workers = plan.assumptions.workers;
   plan.coordinator = PlanCoordinatorMemory(memory);
   plan.bounds = BoundsWithin(RecommendedMemoryLimit(plan.coordinator), plan.coordinator);
-  plan.worker = PlanWorkerMemory(run, plan.elements, largest);
+  if (run.model.external() == nullptr) plan.worker = PlanWorkerMemory(run, plan.elements, largest);
   plan.disk = PlanDisk(run, plan);
   plan.time = PlanTime(run, plan);
   if (assumptions.step_s > 0) {

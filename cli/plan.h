@@ -23,6 +23,7 @@ struct PlanAssumptions {
   double coordinator_bandwidth_bits_per_s = 0;  // 0: the same
   double latency_s = 0.05;                      // round trip
   double step_s = 0;                            // of an inner step; 0: unknown
+  uint64_t parameters = 0;                      // of an external model; 0: model.external.parameters
   double evaluation_batch_s = 0;  // 0: a third of step_s, because a step also runs the backward pass
 };
 
@@ -96,8 +97,8 @@ struct RunPlan {
   uint64_t data_parallel_bytes =
       0;  // per worker and round: float32 gradients in both directions at every inner step
   CoordinatorMemory coordinator;
-  MemoryBounds bounds;  // for the recommended memory limit
-  WorkerMemory worker;
+  MemoryBounds bounds;                                // for the recommended memory limit
+  std::optional<WorkerMemory> worker = std::nullopt;  // nullopt: an external model's workers are not Atoll's
   PlannedDisk disk;
   PlannedTime time;
   double data_parallel_utilisation = 0;  // with an exchange at every step over the same links; 0: unknown

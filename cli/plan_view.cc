@@ -52,7 +52,8 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
 }
 
 void WorkerRows(const RunPlan& plan, Lines& lines) {
-  const WorkerMemory& memory = plan.worker;
+  if (!plan.worker) return;
+  const WorkerMemory& memory = *plan.worker;
   lines.Title("memory of a worker (estimate)");
   lines.Row("program and LibTorch", HumanBytes(memory.program), "on a CPU; CUDA's libraries need more");
   lines.Row("parameters, gradients", HumanBytes(memory.parameters + memory.gradients));
@@ -259,10 +260,10 @@ std::string PlanToJson(const RunPlan& plan) {
                {"round_bytes", bytes},
                {"coordinator_memory", CoordinatorJson(plan.coordinator)},
                {"coordinator_bounds", BoundsJson(plan.bounds)},
-               {"worker_memory", WorkerJson(plan.worker)},
                {"disk", DiskJson(plan.disk)},
                {"round_seconds", TimeJson(plan)},
                {"warnings", plan.warnings}};
+  if (plan.worker) json["worker_memory"] = WorkerJson(*plan.worker);
   if (plan.privacy) json["privacy"] = PrivacyJson(*plan.privacy);
   return json.dump(2);
 }

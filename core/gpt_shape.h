@@ -58,7 +58,7 @@ class GptShape final : public ModelShape {
   std::optional<ModelProblem> FindProblem() const override;
   /// All but dropout.
   std::vector<ModelSetting> FixedSettings() const override;
-  Manifest MakeManifest() const override { return GptManifest(options_); }
+  std::optional<Manifest> MakeManifest() const override { return GptManifest(options_); }
   uint32_t blocks() const override { return options_.layers; }
   /// Per block 34 bytes times width at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its
   /// attention term where attention is fused: here the score matrix is kept too, 5 * heads * context bytes),

@@ -4,7 +4,7 @@
 
 #include "common/status.h"
 #include "core/fragment_plan.h"
-#include "core/model_shape.h"
+#include "core/model_check.h"
 
 namespace atl {
 namespace {
@@ -30,8 +30,7 @@ constexpr size_t kMostConnections = 8192;
 }  // namespace
 
 absl::StatusOr<CoordinatorMemory> PlanCoordinatorMemory(const RunOptions& run) {
-  ATOLL_ASSIGN_OR_RETURN(const auto layouts,
-                         PlanFragments(ManifestOf(run.model), run.sync.fragments, run.sync.pattern));
+  ATOLL_ASSIGN_OR_RETURN(const auto layouts, LayOutModel(run));
   uint64_t elements = 0;
   uint64_t largest = 0;
   for (const FragmentLayout& fragment : layouts) {

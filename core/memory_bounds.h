@@ -30,7 +30,7 @@ struct MemoryBounds {
   bool fits() const { return run + strangers <= limit; }
 };
 
-/// Of a run whose model is that of its configuration.
+/// Of a run whose model is that of its configuration. Errors as of LayOutModel (core/model_check.h).
 absl::StatusOr<CoordinatorMemory> PlanCoordinatorMemory(const RunOptions& run);
 
 MemoryBounds BoundsWithin(uint64_t limit, const CoordinatorMemory& run);

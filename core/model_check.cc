@@ -13,11 +13,30 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
+/// Whole tensors do not divide so evenly, but nobody knows them yet.
+absl::StatusOr<std::vector<FragmentLayout>> DivideEvenly(const ExternalOptions& model, uint32_t fragments) {
+  if (model.parameters == 0) {
+    return absl::FailedPreconditionError(
+        "model.external: the number of parameters is not known before a worker seeds the run; set "
+        "model.external.parameters");
+  }
+  const uint64_t share = (model.parameters + fragments - 1) / fragments;
+  std::vector<FragmentLayout> layouts(fragments);
+  for (uint32_t i = 0; i < fragments; ++i) {
+    layouts[i].id = FragmentId(i);
+    layouts[i].elements = (share + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  }
+  return layouts;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<FragmentLayout>> LayOutModel(const RunOptions& run) {
+  if (const ExternalOptions* external = run.model.external()) {
+    return DivideEvenly(*external, run.sync.fragments);
+  }
   const auto shape = ShapeOf(run.model);
-  const Manifest manifest = shape->MakeManifest();
+  ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestOf(run.model));
   const absl::Status valid = ValidateManifest(manifest);
   if (!valid.ok()) return absl::InvalidArgumentError(absl::StrCat(shape->section(), ": ", valid.message()));
   auto layouts = PlanFragments(manifest, run.sync.fragments, run.sync.pattern);
@@ -40,7 +59,18 @@ absl::Status CheckContributionBudget(const RunOptions& run, std::span<const Frag
   return absl::OkStatus();
 }
 
+absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest) {
+  const ExternalOptions* const external = model.external();
+  if (external == nullptr || external->parameters == 0 || external->parameters == manifest.elements()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("model.external.parameters is %d, and the model has %d in %d tensors",
+                      external->parameters, manifest.elements(), manifest.tensors.size()));
+}
+
 absl::Status CheckModel(const RunOptions& run) {
+  if (!run.model.size_known()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts, LayOutModel(run));
   return CheckContributionBudget(run, layouts);
 }

@@ -13,15 +13,20 @@
 
 namespace atl {
 
-/// The fragments of the configured model. InvalidArgument: it is too large for any run, or it cannot be
-/// divided into sync.fragments.
+/// The fragments of the configured model. Of an external model only their sizes, estimated from
+/// model.external.parameters: slots are empty. InvalidArgument: it is too large for any run, or it cannot be
+/// divided into sync.fragments. FailedPrecondition: nobody knows how many parameters it has.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutModel(const RunOptions& run);
+
+/// InvalidArgument when the model is external and has another number of parameters than
+/// model.external.parameters.
+absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest);
 
 /// InvalidArgument naming limits.contribution_budget_mib when a contribution to one of the fragments, encoded
 /// by codec.push, is larger than the whole budget: no push of it could ever begin.
 absl::Status CheckContributionBudget(const RunOptions& run, std::span<const FragmentLayout> layouts);
 
-/// Both, of a configuration.
+/// Size and budget, of a configuration. Nothing is checked of an external model whose size is not known.
 absl::Status CheckModel(const RunOptions& run);
 
 }  // namespace atl

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "core/external_options.h"
 #include "core/gpt_options.h"
 
 namespace atl {
@@ -12,15 +13,16 @@ namespace atl {
 /// options; everything else asks ModelShape (core/model_shape.h).
 ///
 /// A new family needs: its options in Family, a ModelShape in ShapeOf, its section in protos/config, and its
-/// LibTorch model in worker/models. Every family has `context` and `vocabulary`, in tokens.
+/// LibTorch model in worker/models. Every family has `context` and `vocabulary`, in tokens; 0: not known.
 class ModelOptions {
  public:
-  using Family = std::variant<GptOptions>;
+  using Family = std::variant<GptOptions, ExternalOptions>;
 
   /// Of no size, until a configuration says otherwise.
   ModelOptions() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): the options of a family are a model
   ModelOptions(const GptOptions& gpt) : family_(gpt) {}
+  explicit ModelOptions(const ExternalOptions& external) : family_(external) {}
   ModelOptions& operator=(const GptOptions& gpt) {
     family_ = gpt;
     return *this;
@@ -30,6 +32,12 @@ class ModelOptions {
   /// Requires that the model is of this family.
   GptOptions& gpt() { return std::get<GptOptions>(family_); }
   const GptOptions& gpt() const { return std::get<GptOptions>(family_); }
+
+  /// Null unless only the workers know the model.
+  ExternalOptions* external() { return std::get_if<ExternalOptions>(&family_); }
+  const ExternalOptions* external() const { return std::get_if<ExternalOptions>(&family_); }
+  /// Whether the number of parameters is known before a worker brings the model.
+  bool size_known() const { return external() == nullptr || external()->parameters > 0; }
 
   /// Tokens that the model sees at once.
   uint32_t context() const {

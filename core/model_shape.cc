@@ -1,5 +1,10 @@
 #include "core/model_shape.h"
 
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "core/external_shape.h"
 #include "core/gpt_shape.h"
 
 namespace atl {
@@ -10,6 +15,9 @@ struct MakeShape {
   std::unique_ptr<const ModelShape> operator()(const GptOptions& gpt) const {
     return std::make_unique<GptShape>(gpt);
   }
+  std::unique_ptr<const ModelShape> operator()(const ExternalOptions& external) const {
+    return std::make_unique<ExternalShape>(external);
+  }
 };
 
 }  // namespace
@@ -18,6 +26,14 @@ std::unique_ptr<const ModelShape> ShapeOf(const ModelOptions& model) {
   return std::visit(MakeShape(), model.family());
 }
 
-Manifest ManifestOf(const ModelOptions& model) { return ShapeOf(model)->MakeManifest(); }
+absl::StatusOr<Manifest> ManifestOf(const ModelOptions& model) {
+  const auto shape = ShapeOf(model);
+  std::optional<Manifest> manifest = shape->MakeManifest();
+  if (manifest) return *std::move(manifest);
+  return absl::FailedPreconditionError(
+      absl::StrCat(shape->section(),
+                   ": the run's tensors are those of the first worker that seeds it; nothing else "
+                   "knows them"));
+}
 
 }  // namespace atl

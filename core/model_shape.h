@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "core/manifest.h"
 #include "core/model_options.h"
 #include "core/run_options.h"
@@ -42,9 +43,10 @@ class ModelShape {
   /// What is fixed when a run begins: parameters or data depend on it.
   virtual std::vector<ModelSetting> FixedSettings() const = 0;
 
-  /// The tensors in their order, which is that of the parameters everywhere.
-  virtual Manifest MakeManifest() const = 0;
-  /// Blocks of the same tensors that follow each other; a strided fragment needs one.
+  /// The tensors in their order, which is that of the parameters everywhere; nullopt: only the workers know
+  /// them.
+  virtual std::optional<Manifest> MakeManifest() const = 0;
+  /// Blocks of the same tensors that follow each other; a strided fragment needs one. 0: not known.
   virtual uint32_t blocks() const = 0;
 
   /// Estimated bytes of activations, per token of a micro-batch (PlanWorkerMemory).
@@ -56,8 +58,8 @@ class ModelShape {
 /// Of the model's family; never null.
 std::unique_ptr<const ModelShape> ShapeOf(const ModelOptions& model);
 
-/// ShapeOf(model)->MakeManifest().
-Manifest ManifestOf(const ModelOptions& model);
+/// ShapeOf(model)->MakeManifest(). FailedPrecondition when only the workers know the model.
+absl::StatusOr<Manifest> ManifestOf(const ModelOptions& model);
 
 }  // namespace atl
 

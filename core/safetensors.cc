@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,6 +19,9 @@ using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
 
 constexpr uint64_t kLengthBytes = 8;
+// Of the metadata.
+constexpr char kBaseKey[] = "base_fingerprint";
+constexpr char kEmbeddingsKey[] = "embeddings";
 
 absl::Status Bad(std::string_view source, const std::string& what) {
   return absl::InvalidArgumentError(
@@ -67,6 +71,17 @@ absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::stri
   return std::pair(begin, std::move(entry));
 }
 
+/// Discarded when the text is no JSON. Depth is bounded by hand: a hostile text must not exhaust the stack.
+Json ParseShallow(std::string_view text) {
+  bool hostile = false;
+  const auto guard = [&hostile](int depth, Json::parse_event_t, Json&) {
+    if (depth > 4) hostile = true;
+    return !hostile;
+  };
+  Json json = Json::parse(text.begin(), text.end(), guard, /*allow_exceptions=*/false);
+  return hostile ? Json(Json::value_t::discarded) : json;
+}
+
 absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_view source) {
   if (file.size() < kLengthBytes) return Bad(source, "it is shorter than 8 bytes");
   uint64_t length = 0;
@@ -75,15 +90,8 @@ absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_vi
     return Bad(source, absl::StrFormat("its header claims %d bytes", length));
   }
   const char* text = reinterpret_cast<const char*>(file.data() + kLengthBytes);
-  // Depth and duplicates are bounded by hand: a hostile header must not exhaust the stack or hide a tensor.
-  bool hostile = false;
-  const auto guard = [&hostile](int depth, Json::parse_event_t, Json&) {
-    if (depth > 4) hostile = true;
-    return !hostile;
-  };
-  Json json = Json::parse(text, text + length, guard, /*allow_exceptions=*/false);
-  if (hostile || json.is_discarded() || !json.is_object())
-    return Bad(source, "its header is not a JSON object");
+  Json json = ParseShallow({text, length});
+  if (!json.is_object()) return Bad(source, "its header is not a JSON object");
   return json;
 }
 
@@ -103,6 +111,40 @@ std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::stri
   const uint64_t length = text.size();
   std::string header(reinterpret_cast<const char*>(&length), kLengthBytes);
   return header + text;
+}
+
+std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest) {
+  std::map<std::string, std::string> metadata;
+  if (!manifest.base_fingerprint.empty()) metadata[kBaseKey] = manifest.base_fingerprint;
+  Json embeddings = Json::array();
+  for (const TensorSpec& tensor : manifest.tensors) {
+    if (tensor.embedding) embeddings.push_back(tensor.name);
+  }
+  if (!embeddings.empty()) metadata[kEmbeddingsKey] = embeddings.dump();
+  return metadata;
+}
+
+absl::StatusOr<Manifest> ManifestOfFile(const SafetensorsFile& file, std::string_view source) {
+  Manifest manifest;
+  std::set<std::string> embeddings;
+  if (const auto listed = file.metadata.find(kEmbeddingsKey); listed != file.metadata.end()) {
+    const Json names = ParseShallow(listed->second);
+    if (!names.is_array()) return Bad(source, "its metadata 'embeddings' is not a list of names");
+    for (const Json& name : names) {
+      if (name.is_string()) embeddings.insert(name.get<std::string>());
+    }
+  }
+  for (const SafetensorsEntry& entry : file.tensors) {
+    manifest.tensors.push_back(
+        {.name = entry.name, .shape = entry.shape, .embedding = embeddings.contains(entry.name)});
+  }
+  if (const auto base = file.metadata.find(kBaseKey); base != file.metadata.end()) {
+    manifest.base_fingerprint = base->second;
+  }
+  const absl::Status valid = ValidateManifest(manifest);
+  if (valid.ok()) return manifest;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: %s", std::string(source), std::string(valid.message())));
 }
 
 absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source) {

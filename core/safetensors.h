@@ -38,6 +38,14 @@ struct SafetensorsFile {
 /// that the data starts at a multiple of 8 bytes.
 std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata);
 
+/// What a file says of the manifest beyond names and shapes, as metadata: "base_fingerprint", and
+/// "embeddings" as a JSON list of names. Only what is there.
+std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest);
+
+/// The manifest of a file: its tensors in the order of their bytes, and what ManifestMetadata wrote.
+/// InvalidArgument names `source`, and the tensor that no run can have.
+absl::StatusOr<Manifest> ManifestOfFile(const SafetensorsFile& file, std::string_view source);
+
 /// Checks everything before it returns: lengths, ranges without overlap or gap, shape x dtype = bytes, bounds
 /// on names, rank and number of tensors. InvalidArgument names `source` and the tensor.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source);

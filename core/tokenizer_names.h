@@ -2,6 +2,7 @@
 #define ATOLL_CORE_TOKENIZER_NAMES_H_
 
 #include <cstdint>
+#include <string_view>
 
 namespace atl {
 
@@ -9,6 +10,8 @@ namespace atl {
 /// token files then come from elsewhere, and Atoll turns no text into tokens or back.
 inline constexpr const char* kTokenizerNames[] = {"bytes"};
 inline constexpr uint32_t kByteVocabulary = 256;
+/// data.tokenizer of a run whose workers may have any data.
+inline constexpr std::string_view kNoTokenizer = "none";
 
 }  // namespace atl
 

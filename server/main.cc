@@ -442,20 +442,17 @@ struct DenialTrail {
   }
 };
 
-/// What an operator should know of the ports before they are open.
-void WarnOfPorts(const RpcServerOptions& options, const Flags& flags, size_t connections, const Logger& log) {
+/// As many connections, bytes and streams as open files and memory allow. Warns of what an operator should
+/// know of the ports before they are open.
+absl::Status BoundPorts(const Flags& flags, const RunOptions& run, uint64_t parameters, const Logger& log,
+                        RpcServerOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const MemoryBounds bounds,
+                         FindMemoryBounds(flags.memory_limit_mib, run, parameters, log));
+  const size_t connections = ConnectionsWithin(flags.max_connections, RaiseFileLimit());
+  LimitPorts(bounds, connections, options);
   if (!options.security.warning.empty()) log.Warning(options.security.warning);
   const std::string fewer = WhyFewerConnections(flags.max_connections, connections, options);
   if (!fewer.empty()) log.Warning(fewer, {{"connections", options.connections.total}});
-}
-
-/// As many connections, bytes and streams as open files and memory allow.
-absl::Status BoundPorts(const Flags& flags, const RunOptions& run, const Logger& log,
-                        RpcServerOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const MemoryBounds bounds, FindMemoryBounds(flags.memory_limit_mib, run, log));
-  const size_t connections = ConnectionsWithin(flags.max_connections, RaiseFileLimit());
-  LimitPorts(bounds, connections, options);
-  WarnOfPorts(options, flags, connections, log);
   return absl::OkStatus();
 }
 
@@ -475,8 +472,6 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   LauncherMetrics launcher_metrics(&registry);
   const std::unique_ptr<ServerSecurity> security = std::move(parts.security);
   RpcServerOptions rpc_options = RpcOptions(flags, *security);
-  const absl::Status limited = BoundPorts(flags, configuration.options, log, rpc_options);
-  if (!limited.ok()) return Fail(log, limited, ExitCode::kUsage);
   PortMetrics port_metrics(&registry, !rpc_options.security.warning.empty());
   const auto certificate_metrics = ShowCertificates(registry, security->certificates());
   DenialTrail denials{
@@ -488,6 +483,9 @@ int Serve(const Flags& flags, const RunConfiguration& configuration, Parts parts
   auto coordinator =
       OpenCoordinator(flags, configuration, std::move(parts), &clock, log, &metrics, config_codec);
   if (!coordinator.ok()) return Fail(log, coordinator.status(), OpeningExitCode(flags, coordinator.status()));
+  const absl::Status limited =
+      BoundPorts(flags, configuration.options, (*coordinator)->GetStatus(0).parameters, log, rpc_options);
+  if (!limited.ok()) return Fail(log, limited, ExitCode::kUsage);
   registry.BeforeScrape([&] {
     Refresh(**coordinator, launcher, metrics, status_metrics, launcher_metrics);
     port_metrics.OnHandshakesFailed(denials.handshakes->total());

@@ -48,7 +48,7 @@ absl::StatusOr<SyntheticModel> MakeSyntheticModel(uint64_t mib, uint32_t workers
                                recipe.delta ? std::string(CodecName(*recipe.delta)) : "none", workers);
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, ParseRunConfig(model.yaml, "bench"));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions options, ToRunOptions(config));
-  model.manifest = ManifestOf(options.model);
+  model.manifest = ManifestOf(options.model).value();
   ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(model.manifest, 1));
   model.elements = layouts.front().elements;
   return model;

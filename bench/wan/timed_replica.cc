@@ -9,7 +9,7 @@
 namespace atl {
 
 TimedReplica::TimedReplica(const RunOptions& run, Duration step, uint64_t seed)
-    : manifest_(ManifestOf(run.model)),
+    : manifest_(ManifestOf(run.model).value()),
       step_(step),
       batch_(uint64_t{run.inner.batch} * run.inner.accumulation),
       tokens_per_step_(run.tokens_per_step()),

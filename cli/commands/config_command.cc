@@ -64,6 +64,9 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file, bool
               Counted(run.workers, "worker").c_str(), Counted(run.rounds, "round").c_str(),
               Counted(run.inner.steps, "inner step").c_str(),
               HumanCount(static_cast<double>(run.total_tokens())).c_str());
+  if (run.model.external() != nullptr) {
+    std::printf("the model is external: the first worker that joins brings its tensors\n");
+  }
   for (const std::string& advice : ConfigAdvice(run)) std::printf("warning: %s\n", advice.c_str());
   return absl::OkStatus();
 }

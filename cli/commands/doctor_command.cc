@@ -37,6 +37,7 @@ struct ConfigFindings {
 absl::Status Plan(const std::string& file, ConfigFindings& findings) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
   ATOLL_ASSIGN_OR_RETURN(findings.run, ToRunOptions(config));
+  if (!findings.run->model.size_known()) return absl::OkStatus();  // nobody knows what it needs
   ATOLL_ASSIGN_OR_RETURN(findings.plan, MakePlan(*findings.run, {}));
   return absl::OkStatus();
 }
@@ -66,7 +67,7 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   std::optional<DiskNeed> disk;
   if (config.plan) {
     coordinator = config.plan->coordinator.peak();
-    worker = config.plan->worker.total();
+    if (config.plan->worker) worker = config.plan->worker->total();
     disk = {config.plan->disk.peak(), config.plan->disk.remedy()};
   }
   append(CheckHost(coordinator, worker));
@@ -85,7 +86,8 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
     append(CheckDisk(options.dir, disk, clock));
   }
   std::optional<ConfiguredTokens> tokens;
-  if (config.run) tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
+  if (config.run && config.run->model.external() == nullptr)
+    tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
   append(CheckTokens(options.data, tokens));
   if (global.json) {
     std::printf("%s\n", ChecksToJson(checks).c_str());

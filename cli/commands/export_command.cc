@@ -35,8 +35,9 @@ absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
       tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
     }
   }
-  std::map<std::string, std::string> metadata = {
-      {"format", "pt"}, {"atoll_version", absl::StrFormat("%d", fragments.front().version)}};
+  std::map<std::string, std::string> metadata = ManifestMetadata(manifest);
+  metadata["format"] = "pt";
+  metadata["atoll_version"] = absl::StrFormat("%d", fragments.front().version);
   // In an overlapped run, fragments have different versions.
   if (mode == SyncMode::kOverlapped) {
     for (size_t f = 0; f < fragments.size(); ++f) {
@@ -115,7 +116,8 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
   SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles},
-                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel."});
+                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel, or of an "
+                              "external model those that its workers gave them."});
 }
 
 }  // namespace atl

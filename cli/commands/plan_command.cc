@@ -6,6 +6,7 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/status.h"
+#include "core/manifest.h"
 #include "core/model_check.h"
 #include "protos/config/run_config.h"
 
@@ -17,6 +18,7 @@ const CLI::Range kMilliseconds(0.001, 86.4e6);
 struct PlanOptions {
   std::string file;
   uint32_t workers = 0;
+  uint64_t parameters = 0;
   std::string bandwidth = "1Gbit/s";
   std::string coordinator_bandwidth;
   std::string latency = "50ms";
@@ -30,6 +32,7 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckModel(run));
   PlanAssumptions assumptions;
   assumptions.workers = options.workers;
+  assumptions.parameters = options.parameters;
   ATOLL_ASSIGN_OR_RETURN(assumptions.bandwidth_bits_per_s, ParseBandwidth(options.bandwidth));
   if (!options.coordinator_bandwidth.empty()) {
     ATOLL_ASSIGN_OR_RETURN(assumptions.coordinator_bandwidth_bits_per_s,
@@ -56,6 +59,9 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
   plan->add_option("CONFIG", options->file, "Configuration file of the run (YAML)")->required();
   plan->add_option("--workers", options->workers, "Number of workers; default: run.workers")
       ->check(CLI::Range(1, 10000));
+  plan->add_option("--parameters", options->parameters,
+                   "Number of parameters of an external model; default: model.external.parameters")
+      ->check(CLI::Range(uint64_t{1}, kMaxRunElements));
   plan->add_option("--bandwidth", options->bandwidth, "Bandwidth of each worker, in each direction")
       ->capture_default_str();
   plan->add_option("--coordinator-bandwidth", options->coordinator_bandwidth,

@@ -1,5 +1,6 @@
 #include "protos/config/check_sync.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,8 @@ namespace {
 void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* problems) {
   const v1::SyncSection& sync = config.sync();
   const auto shape = ShapeOf(ModelOptionsOf(config.model()));
+  const std::optional<Manifest> manifest = shape->MakeManifest();
+  if (!manifest) return;  // checked when a worker brings it
   if (sync.pattern() == v1::FRAGMENT_PATTERN_STRIDED && sync.fragments() > shape->blocks()) {
     problems->push_back({"sync.fragments",
                          absl::StrCat(sync.fragments(), " strided fragments need a transformer block each; ",
@@ -20,7 +23,7 @@ void CheckFragments(const v1::RunConfig& config, std::vector<ConfigProblem>* pro
                          0});
     return;
   }
-  const size_t tensors = shape->MakeManifest().tensors.size();
+  const size_t tensors = manifest->tensors.size();
   if (sync.fragments() > tensors) {
     problems->push_back(
         {"sync.fragments",

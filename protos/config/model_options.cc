@@ -16,8 +16,15 @@ GptOptions GptOptionsOf(const v1::GptModel& gpt) {
   return options;
 }
 
+ExternalOptions ExternalOptionsOf(const v1::ExternalModel& external) {
+  return {.context = external.context(), .parameters = external.parameters()};
+}
+
 }  // namespace
 
-ModelOptions ModelOptionsOf(const v1::ModelSection& model) { return GptOptionsOf(model.gpt()); }
+ModelOptions ModelOptionsOf(const v1::ModelSection& model) {
+  if (model.has_external()) return ModelOptions(ExternalOptionsOf(model.external()));
+  return GptOptionsOf(model.gpt());
+}
 
 }  // namespace atl

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/tokenizer_names.h"
 
 namespace atl {
 namespace {
+
+constexpr std::string_view kExternal = "external";
 
 YamlEntry* FindEntry(YamlNode& map, std::string_view key) {
   const auto it = std::ranges::find(map.entries, key, &YamlEntry::key);
@@ -48,10 +51,31 @@ void ChooseMerge(YamlNode& root, int line) {
                                  : Setting("method", "centered_clip", line));
 }
 
-}  // namespace
+/// Gives the field a value, unless the file does. Leaves what is no section to the reader.
+void SetIfAbsent(YamlNode& root, const std::string& section, YamlEntry field) {
+  if (FindEntry(root, section) == nullptr) {
+    root.entries.push_back({section, field.line, MakeNode(YamlNode::Kind::kMap, field.line)});
+  }
+  YamlNode& node = FindEntry(root, section)->value;
+  if (node.kind == YamlNode::Kind::kNull) node.kind = YamlNode::Kind::kMap;
+  if (node.kind != YamlNode::Kind::kMap || FindEntry(node, field.key) != nullptr) return;
+  node.entries.push_back(std::move(field));
+}
 
-std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
-  if (root->kind != YamlNode::Kind::kMap) return {};
+/// `model: external` is a section with its defaults, and its data needs no tokenizer.
+void ExpandExternalModel(YamlNode& root) {
+  YamlEntry* const model = FindEntry(root, "model");
+  if (model == nullptr) return;
+  const int line = model->line;
+  if (model->value.kind == YamlNode::Kind::kScalar && model->value.scalar == kExternal) {
+    model->value = MakeNode(YamlNode::Kind::kMap, line);
+    model->value.entries.push_back({std::string(kExternal), line, MakeNode(YamlNode::Kind::kMap, line)});
+  }
+  if (model->value.kind != YamlNode::Kind::kMap || FindEntry(model->value, kExternal) == nullptr) return;
+  SetIfAbsent(root, "data", Setting("tokenizer", std::string(kNoTokenizer), line));
+}
+
+std::vector<ConfigProblem> ExpandOffenders(YamlNode* root) {
   YamlEntry* const offenders = FindEntry(*root, "offenders");
   if (offenders == nullptr || offenders->value.kind != YamlNode::Kind::kScalar) return {};
   const int line = offenders->line;
@@ -66,6 +90,14 @@ std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
   offenders->value.entries.push_back(Setting("ban_after", "3", line));
   ChooseMerge(*root, line);
   return {};
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
+  if (root->kind != YamlNode::Kind::kMap) return {};
+  ExpandExternalModel(*root);
+  return ExpandOffenders(root);
 }
 
 }  // namespace atl

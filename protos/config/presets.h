@@ -8,7 +8,8 @@
 
 namespace atl {
 
-/// Replaces each preset by its settings. There is one preset: `offenders: strict` becomes `offenders:
+/// Replaces each preset by its settings. `model: external` becomes `model: {external: {}}`, and an external
+/// model has `data.tokenizer: none` if the file names none. `offenders: strict` becomes `offenders:
 /// {ban_after: 3}`. If the file sets neither merge.method nor merge.norm_guard, it also sets `merge.method:
 /// centered_clip`, or `merge.norm_guard: true` with a topk codec, which centered_clip cannot merge.
 /// docs/reference/byzantine.md has the measurements. Returns the problems of invalid presets.

@@ -10,9 +10,11 @@
 #include "common/mapped_file.h"
 #include "common/status.h"
 #include "core/float_bits.h"
+#include "core/model_check.h"
 #include "core/model_shape.h"
 #include "core/payload_stats.h"
 #include "core/safetensors.h"
+#include "server/opening/model_memory.h"
 
 namespace atl {
 namespace {
@@ -72,6 +74,22 @@ absl::StatusOr<std::map<std::string, const SafetensorsEntry*>> ByName(const std:
   return by_name;
 }
 
+/// That of the configuration. An external model is the one of the file.
+absl::StatusOr<Manifest> ManifestToImport(const std::string& path, const SafetensorsFile& file,
+                                          const ModelOptions& model) {
+  if (model.external() == nullptr) return ManifestOf(model);
+  ATOLL_ASSIGN_OR_RETURN(Manifest manifest, ManifestOfFile(file, path));
+  const absl::Status expected = CheckParameters(model, manifest);
+  if (!expected.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", expected.message()));
+  return manifest;
+}
+
+absl::StatusOr<Manifest> ManifestToImport(const std::string& path, const ModelOptions& model) {
+  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(path, AccessPattern::kSequential));
+  ATOLL_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(mapped.bytes(), path));
+  return ManifestToImport(path, file, model);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
@@ -94,14 +112,18 @@ absl::Status CheckImport(const std::string& path, const ModelOptions& model) {
   if (path.empty()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(path, AccessPattern::kSequential));
   ATOLL_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(mapped.bytes(), path));
-  return ByName(path, file, ManifestOf(model)).status();
+  ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestToImport(path, file, model));
+  return ByName(path, file, manifest).status();
 }
 
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options) {
   if (options.import_path.empty()) return std::optional<ImportedSeed>();
-  ImportedSeed seed{.manifest = ManifestOf(options.run.model), .layouts = {}, .buffers = {}};
+  ImportedSeed seed;
+  ATOLL_ASSIGN_OR_RETURN(seed.manifest, ManifestToImport(options.import_path, options.run.model));
   ATOLL_ASSIGN_OR_RETURN(seed.layouts,
                          PlanFragments(seed.manifest, options.fragments, options.run.sync.pattern));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(options.run, seed.layouts));
+  ATOLL_RETURN_IF_ERROR(CheckModelMemory(seed.layouts));
   ATOLL_ASSIGN_OR_RETURN(seed.buffers, ReadSafetensors(options.import_path, seed.manifest, seed.layouts));
   return std::optional<ImportedSeed>(std::move(seed));
 }

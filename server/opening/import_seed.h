@@ -26,8 +26,9 @@ struct ImportedSeed {
 absl::Status CheckImport(const std::string& path, const ModelOptions& model);
 
 /// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
-/// the file must have by name and shape, no more and no fewer. InvalidArgument naming file and tensor. Before
-/// a new run is recorded, so that a file that cannot be used leaves no run behind.
+/// the file must have by name and shape, no more and no fewer. An external model has the file's tensors.
+/// InvalidArgument naming file and tensor. Before a new run is recorded, so that a file that cannot be used
+/// leaves no run behind.
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options);
 
 /// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.

@@ -1,12 +1,11 @@
 #include "server/opening/model_memory.h"
 
-#include <unistd.h>
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/human.h"
+#include "common/memory_limit.h"
 #include "common/status.h"
 #include "core/model_check.h"
 #include "core/model_shape.h"
@@ -17,18 +16,18 @@ absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts) {
   // Parameters, those of the next version, one vector of state: docs/internals/architecture.md, "Memory of
   // the coordinator".
   constexpr uint64_t kBytesPerElement = 12;
-  const uint64_t physical =
-      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  const MemoryLimit limit = ReadMemoryLimit();
   uint64_t elements = 0;
   for (const FragmentLayout& layout : layouts) elements += layout.elements;
-  if (elements <= physical / kBytesPerElement) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("a model of %d values takes at least %s in the coordinator; this machine has %s of "
-                      "memory (`atollctl plan` shows what it needs)",
-                      elements, HumanBytes(elements * kBytesPerElement), HumanBytes(physical)));
+  if (!limit.known || elements <= limit.bytes / kBytesPerElement) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "a model of %d values takes at least %s in the coordinator, which has %s of memory (%s); "
+      "`atollctl plan` shows what it needs",
+      elements, HumanBytes(elements * kBytesPerElement), HumanBytes(limit.bytes), limit.source));
 }
 
 absl::Status CheckNewModel(const RunOptions& run) {
+  if (!run.model.size_known()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layouts, LayOutModel(run));
   ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
   const absl::Status fits = CheckModelMemory(layouts);

@@ -13,6 +13,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/model_check.h"
 #include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 #include "server/members/worker_count.h"
@@ -391,6 +392,8 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
     ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), begun));
     return begun;
   }
+  // Before the configuration is recorded.
+  if (seeded) ATOLL_RETURN_IF_ERROR(CheckParameters(options.run.model, *recovery->manifest));
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));

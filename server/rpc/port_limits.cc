@@ -30,13 +30,27 @@ ConnectionLimits Share(const MemoryBounds& bounds, uint64_t part, uint64_t parts
   return limits;
 }
 
+/// An external model of unknown size counts as half of the memory: the ports are bounded before a worker
+/// brings it. After a restart its size is known.
+RunOptions AssumeSize(RunOptions run, uint64_t parameters, uint64_t limit, const Logger& log) {
+  if (run.model.external() != nullptr && parameters > 0) run.model.external()->parameters = parameters;
+  if (run.model.size_known()) return run;
+  constexpr uint64_t kBytesPerParameter = 24;  // with Nesterov and pull_delta
+  run.model.external()->parameters = std::max<uint64_t>(limit / 2 / kBytesPerParameter, 1);
+  log.Info(
+      "the model is external and not known yet; clients' memory is bounded as if the model took half of the "
+      "limit. Set model.external.parameters to bound it by the model's size");
+  return run;
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryBounds> FindMemoryBounds(std::optional<uint64_t> limit_mib, const RunOptions& run,
-                                              const Logger& log) {
+                                              uint64_t parameters, const Logger& log) {
   const MemoryLimit limit =
       limit_mib ? MemoryLimit{.bytes = *limit_mib << 20, .source = "--memory-limit-mib"} : ReadMemoryLimit();
-  ATOLL_ASSIGN_OR_RETURN(const CoordinatorMemory memory, PlanCoordinatorMemory(run));
+  ATOLL_ASSIGN_OR_RETURN(const CoordinatorMemory memory,
+                         PlanCoordinatorMemory(AssumeSize(run, parameters, limit.bytes, log)));
   const MemoryBounds bounds = BoundsWithin(limit.bytes, memory);
   log.Info("memory", {{"limit", HumanBytes(bounds.limit)},
                       {"from", limit.source},

@@ -16,9 +16,10 @@ namespace atl {
 
 /// The memory limit of this process (--memory-limit-mib, else that of its cgroup, else the machine's), and
 /// what clients may take of it beside the run. Says so in the log, and warns when the run does not fit.
-/// Errors are those of the configuration.
+/// `parameters`: of the seeded run, 0 before; they matter for an external model only. Errors are those of the
+/// configuration.
 absl::StatusOr<MemoryBounds> FindMemoryBounds(std::optional<uint64_t> limit_mib, const RunOptions& run,
-                                              const Logger& log);
+                                              uint64_t parameters, const Logger& log);
 
 /// Divides the bounds between the ports. `connections`: of each port at most (--max-connections, open files).
 void LimitPorts(const MemoryBounds& bounds, size_t connections, RpcServerOptions& options);

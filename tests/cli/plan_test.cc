@@ -67,6 +67,26 @@ TEST(Plan, AgreesWithTheManifestAndItsGroupsAddUp) {
   }
 }
 
+TEST(Plan, AnExternalModelNeedsTheNumberOfItsParameters) {
+  RunOptions run = Gpt2Small();
+  run.model = ModelOptions(ExternalOptions());
+  const absl::Status unknown = MakePlan(run, {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(unknown));
+  EXPECT_THAT(std::string(unknown.message()), AllOf(HasSubstr("give --parameters N"), HasSubstr("external")));
+  run.model.external()->parameters = 1'000'000;
+  const RunPlan configured = Plan(run);
+  EXPECT_EQ(configured.parameters, 1'000'000u);
+  EXPECT_FALSE(configured.worker.has_value()) << "they are not Atoll's";
+  EXPECT_THAT(configured.groups, IsEmpty());
+  EXPECT_EQ(configured.coordinator.parameters, 4 * configured.elements);
+  EXPECT_NEAR(static_cast<double>(configured.elements), 1e6, 256);
+  EXPECT_FALSE(nlohmann::json::parse(PlanToJson(configured)).contains("worker_memory"));
+  EXPECT_THAT(absl::StrJoin(RenderPlan(configured), "\n"), Not(HasSubstr("memory of a worker")));
+  EXPECT_EQ(Plan(run, {.parameters = 2'000'000}).parameters, 2'000'000u);
+  EXPECT_THAT(std::string(MakePlan(Gpt2Small(), {.parameters = 5}).status().message()),
+              HasSubstr("--parameters is for an external model"));
+}
+
 TEST(Plan, TwelveBytesPerParameterWithNesterovAndFloat32) {
   const RunPlan plan = Plan(Gpt2Small());
   const CoordinatorMemory& memory = plan.coordinator;
@@ -103,16 +123,16 @@ TEST(Plan, AnOverlappedWorkerHoldsEveryFragmentsPseudoGradient) {
   EXPECT_GT(largest, blocking.elements / 4) << "the embedding is in one of them";
   EXPECT_LT(largest, blocking.elements);
   const uint64_t bytes = 4 * blocking.elements;
-  EXPECT_EQ(blocking.worker.exchange, 2 * bytes + 4 * largest + blocking.push_bytes + 4 * largest);
-  EXPECT_EQ(overlapped.worker.exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 16 * largest);
-  EXPECT_EQ(blocking.worker.evaluation, 0u);
-  EXPECT_EQ(overlapped.worker.evaluation, bytes);
+  EXPECT_EQ(blocking.worker->exchange, 2 * bytes + 4 * largest + blocking.push_bytes + 4 * largest);
+  EXPECT_EQ(overlapped.worker->exchange, 3 * bytes + 4 * largest + blocking.push_bytes + 16 * largest);
+  EXPECT_EQ(blocking.worker->evaluation, 0u);
+  EXPECT_EQ(overlapped.worker->evaluation, bytes);
   EXPECT_EQ(overlapped.coordinator.next, 4 * largest);
   run.sync.answer = AnswerUse::kRebase;
-  EXPECT_EQ(Plan(run).worker.exchange, overlapped.worker.exchange + bytes) << "the parameters at the push";
-  EXPECT_EQ(Plan(run).worker.total(), overlapped.worker.total() + bytes);
+  EXPECT_EQ(Plan(run).worker->exchange, overlapped.worker->exchange + bytes) << "the parameters at the push";
+  EXPECT_EQ(Plan(run).worker->total(), overlapped.worker->total() + bytes);
   run.sync.mode = SyncMode::kBlocking;
-  EXPECT_EQ(Plan(run).worker.exchange, blocking.worker.exchange) << "where an answer is waited for";
+  EXPECT_EQ(Plan(run).worker->exchange, blocking.worker->exchange) << "where an answer is waited for";
 }
 
 TEST(Plan, DiskHoldsRetainedVersionsContributionsAndCheckpoints) {

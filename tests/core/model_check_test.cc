@@ -47,5 +47,31 @@ TEST(ModelCheck, NamesTheFieldOfAModelThatCannotBe) {
   EXPECT_THAT(Rejection(run), HasSubstr("model.gpt: "));
 }
 
+TEST(ModelCheck, AnExternalModelIsMeasuredByTheNumberOfItsParameters) {
+  RunOptions run = Small();
+  run.model = ModelOptions(ExternalOptions());
+  EXPECT_TRUE(CheckModel(run).ok()) << "there is nothing to check";
+  EXPECT_TRUE(absl::IsFailedPrecondition(LayOutModel(run).status()));
+  run.model.external()->parameters = 1000;
+  run.sync.fragments = 3;
+  const auto layouts = LayOutModel(run);
+  ASSERT_TRUE(layouts.ok()) << layouts.status();
+  ASSERT_EQ(layouts->size(), 3U);
+  // A third is 334, in slots of 256.
+  for (const FragmentLayout& layout : *layouts) EXPECT_EQ(layout.elements, 512U);
+  run.contribution_budget_bytes = 2047;
+  EXPECT_THAT(Rejection(run), HasSubstr("limits.contribution_budget_mib"));
+}
+
+TEST(ModelCheck, ExpectedParametersAreThoseOfTheManifest) {
+  const Manifest manifest{{{.name = "a", .shape = {3, 5}}, {.name = "b"}}};
+  EXPECT_TRUE(CheckParameters(Small().model, manifest).ok());
+  EXPECT_TRUE(CheckParameters(ModelOptions(ExternalOptions()), manifest).ok());
+  EXPECT_TRUE(CheckParameters(ModelOptions(ExternalOptions{.parameters = 16}), manifest).ok());
+  const absl::Status other = CheckParameters(ModelOptions(ExternalOptions{.parameters = 15}), manifest);
+  EXPECT_EQ(std::string(other.message()),
+            "model.external.parameters is 15, and the model has 16 in 2 tensors");
+}
+
 }  // namespace
 }  // namespace atl

@@ -17,7 +17,7 @@ TEST(ModelShape, KnowsTheModelBeforeItIsBuilt) {
   const auto shape = ShapeOf(Gpt2Small());
   EXPECT_EQ(shape->section(), "model.gpt");
   EXPECT_EQ(shape->blocks(), 12U);
-  EXPECT_EQ(shape->MakeManifest().elements(), 124439808U) << "as Hugging Face counts them";
+  EXPECT_EQ(shape->MakeManifest()->elements(), 124439808U) << "as Hugging Face counts them";
   EXPECT_EQ(Gpt2Small().context(), 1024U);
   EXPECT_EQ(Gpt2Small().vocabulary(), 50257U);
 }
@@ -47,6 +47,19 @@ TEST(ModelShape, NamesWhatIsWrongAndWhatIsFixed) {
   for (const ModelSetting& fixed : ShapeOf(odd)->FixedSettings()) {
     EXPECT_NE(fixed.setting, "dropout") << "it may change while the run goes on";
   }
+}
+
+TEST(ModelShape, OfAnExternalModelNothingIsKnown) {
+  const ModelOptions external(ExternalOptions{.context = 3});
+  const auto shape = ShapeOf(external);
+  EXPECT_EQ(shape->section(), "model.external");
+  EXPECT_FALSE(shape->MakeManifest().has_value());
+  EXPECT_FALSE(shape->FindProblem().has_value());
+  const auto manifest = ManifestOf(external);
+  EXPECT_TRUE(absl::IsFailedPrecondition(manifest.status()));
+  EXPECT_THAT(std::string(manifest.status().message()), HasSubstr("model.external: "));
+  EXPECT_EQ(external.context(), 3U);
+  EXPECT_TRUE(ManifestOf(Gpt2Small()).ok());
 }
 
 }  // namespace

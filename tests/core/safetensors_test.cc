@@ -47,6 +47,33 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
   EXPECT_EQ(file->metadata.at("version"), "7");
 }
 
+TEST(Safetensors, KeepsTheManifest) {
+  Manifest manifest = TwoTensors();
+  manifest.base_fingerprint = "0123456789abcdef";
+  const std::vector<std::byte> bytes = FileOf(SafetensorsHeader(manifest, ManifestMetadata(manifest)), 11);
+  const auto file = ParseSafetensors(bytes, "m.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto back = ManifestOfFile(*file, "m.safetensors");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, manifest);
+  const Manifest plain{{{.name = "a", .shape = {11}}}};
+  EXPECT_TRUE(ManifestMetadata(plain).empty());
+}
+
+TEST(Safetensors, AManifestThatNoRunCanHaveIsRejected) {
+  const auto rejection = [](const std::map<std::string, std::string>& metadata, const std::string& name) {
+    const Manifest manifest{{{.name = name, .shape = {2}}}};
+    const std::vector<std::byte> bytes = FileOf(SafetensorsHeader(manifest, metadata), 2);
+    return ManifestOfFile(ParseSafetensors(bytes, "m.safetensors").value(), "m.safetensors").status();
+  };
+  EXPECT_TRUE(rejection({}, "w").ok());
+  EXPECT_THAT(rejection({}, "w x").ToString(), HasSubstr("m.safetensors: manifest: the name of tensor 0"));
+  EXPECT_THAT(rejection({{"base_fingerprint", "short"}}, "w").ToString(), HasSubstr("base_fingerprint"));
+  for (const char* const list : {"{}", "[", "[[[[[[[1]]]]]]]"}) {
+    EXPECT_THAT(rejection({{"embeddings", list}}, "w").ToString(), HasSubstr("not a list of names")) << list;
+  }
+}
+
 TEST(Safetensors, DataStartsAlignedForMapping) {
   EXPECT_EQ(SafetensorsHeader(TwoTensors(), {}).size() % 8, 0u);
   EXPECT_EQ(SafetensorsHeader(TwoTensors(), {{"a", "b"}}).size() % 8, 0u);

@@ -198,7 +198,7 @@ TEST(CoordinatorMemory, StaysBelowTheFormulaAndFourTimesTheModel) {
   TestDir dir;
   World world;
   world.run = ToRunOptions(ParseRunConfig(kConfig, "memory").value()).value();
-  world.manifest = ManifestOf(world.run.model);
+  world.manifest = ManifestOf(world.run.model).value();
   world.elements = PlanFragments(world.manifest, 1).value().front().elements;
   const uint64_t model = world.elements * sizeof(float);
   ASSERT_GE(model, 1'000'000'000u);

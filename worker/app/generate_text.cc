@@ -19,7 +19,16 @@
 namespace atl {
 namespace {
 
+absl::Status CheckKnown(const ModelOptions& model) {
+  if (model.external() == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "model.external: only the workers of this run know its model, so generate cannot build it: export the "
+      "parameters (`atollctl export --out model.safetensors`), load them where the model is, and generate "
+      "there");
+}
+
 absl::StatusOr<std::unique_ptr<TorchReplica>> MakeModel(const GenerateFlags& flags, const RunOptions& run) {
+  ATOLL_RETURN_IF_ERROR(CheckKnown(run.model));
   TorchReplicaOptions options;
   options.run = run;
   options.device = flags.device;
@@ -51,6 +60,7 @@ absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchRepli
 absl::Status GenerateFromFile(const GenerateFlags& flags) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(flags.config));
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
+  ATOLL_RETURN_IF_ERROR(CheckKnown(run.model));
   ATOLL_RETURN_IF_ERROR(TokenizerOf(run).status());
   ATOLL_ASSIGN_OR_RETURN(const auto model, MakeModel(flags, run));
   ATOLL_RETURN_IF_ERROR(LoadSafetensors(flags.model, *model));

@@ -24,10 +24,18 @@ struct Maker {
   std::unique_ptr<LanguageModel> operator()(const GptOptions& gpt) const {
     return std::make_unique<Gpt>(gpt, precision, parameters);
   }
+  // CheckModelOptions rejects it.
+  std::unique_ptr<LanguageModel> operator()(const ExternalOptions& /*external*/) const { return nullptr; }
 
   Precision precision;
   FlatParameters& parameters;
 };
+
+absl::Status Check(const ExternalOptions&) {
+  return absl::FailedPreconditionError(
+      "model.external: only the workers of this run know its model, and this program has models of its own "
+      "only; join with a client that has the model (docs/reference/wire_format.md)");
+}
 
 }  // namespace
 

@@ -37,7 +37,8 @@ class LanguageModel {
                              ModelMode mode) const = 0;
 };
 
-/// InvalidArgument naming the section and the setting when no model can be built of these options.
+/// InvalidArgument naming the section and the setting when no model can be built of these options;
+/// FailedPrecondition when the model is external.
 /// Implemented by worker/models/model_factory.cc, which has every family.
 absl::Status CheckModelOptions(const ModelOptions& model);
 

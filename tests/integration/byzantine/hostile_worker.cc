@@ -70,7 +70,7 @@ class HostileWorker {
   absl::Status Join() {
     JoinCall parameters{.worker = name_, .secret = secret_};
     ATOLL_ASSIGN_OR_RETURN(JoinedRun asked, connection_.Join(parameters));  // for the configuration
-    const Manifest manifest = ManifestOf(asked.run.model);
+    const Manifest manifest = ManifestOf(asked.run.model).value();
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
     elements_ = layouts.front().elements;
     parameters.manifest_hash = ManifestHash(manifest);

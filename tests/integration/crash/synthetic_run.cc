@@ -29,7 +29,7 @@ SyntheticRun SyntheticRun::Make(uint64_t random_seed) {
   SyntheticRun run;
   run.yaml = kYaml;
   run.options = ToRunOptions(ParseRunConfig(run.yaml, "crash suite").value()).value();
-  run.manifest = ManifestOf(run.options.model);
+  run.manifest = ManifestOf(run.options.model).value();
   run.layout = PlanFragments(run.manifest, 1).value().front();
   run.seed = run.Fill(random_seed, 0.5F);
   return run;

@@ -80,5 +80,24 @@ TEST_F(ImportSeedTest, WhatDoesNotFitIsRejectedNamingTheTensor) {
   EXPECT_THAT(Error(Write({{"a", "I8", "[3,4]", 12}, {"b", "F32", "[5]", 5}})), HasSubstr("I8"));
 }
 
+TEST_F(ImportSeedTest, AnExternalModelIsThatOfTheFile) {
+  CoordinatorOptions options;
+  options.fragments = 1;
+  options.run.model = ModelOptions(ExternalOptions());
+  options.import_path = Write({{"b", "BF16", "[5]", 5}, {"a", "F32", "[3,4]", 12}});
+  EXPECT_TRUE(CheckImport(options.import_path, options.run.model).ok());
+  const auto seed = ReadImport(options);
+  ASSERT_TRUE(seed.ok()) << seed.status();
+  ASSERT_TRUE(seed->has_value());
+  const Manifest expected{{{.name = "b", .shape = {5}}, {.name = "a", .shape = {3, 4}}}};
+  EXPECT_EQ((*seed)->manifest, expected);
+  EXPECT_EQ((*seed)->buffers[0].values()[4], 4.5F);
+  options.run.model.external()->parameters = 18;
+  for (const absl::Status& other :
+       {CheckImport(options.import_path, options.run.model), ReadImport(options).status()}) {
+    EXPECT_THAT(other.ToString(), HasSubstr("model.external.parameters is 18, and the model has 17"));
+  }
+}
+
 }  // namespace
 }  // namespace atl

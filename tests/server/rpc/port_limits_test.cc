@@ -43,5 +43,23 @@ TEST(PortLimitsTest, HoweverMuchMemoryThereIsThePortsHaveALimit) {
   EXPECT_THAT(WhyFewerConnections(4096, 4096, Limited(uint64_t{1} << 40, 4096)), IsEmpty());
 }
 
+TEST(PortLimitsTest, AnExternalModelCountsAsHalfOfTheMemoryUntilItIsKnown) {
+  RunOptions run;
+  run.workers = 2;
+  run.inner.steps = 1;
+  run.push_codec = CodecKind::kFp32;
+  run.model = ModelOptions(ExternalOptions());
+  const uint64_t limit = 8192 * kMiB;
+  const auto run_bytes = [&](uint64_t parameters) {
+    return FindMemoryBounds(limit / kMiB, run, parameters, Logger()).value().run;
+  };
+  const uint64_t small = run_bytes(1000);
+  EXPECT_LT(small, 512 * kMiB);
+  EXPECT_GT(run_bytes(0), limit / 4);
+  EXPECT_LT(run_bytes(0), limit * 3 / 4);
+  run.model.external()->parameters = 1000;
+  EXPECT_EQ(run_bytes(0), small) << "what the configuration expects";
+}
+
 }  // namespace
 }  // namespace atl

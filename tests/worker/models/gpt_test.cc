@@ -52,6 +52,12 @@ TEST(GptManifestTest, IndicesPointAtTheirTensors) {
   }
 }
 
+TEST(ModelFactoryTest, AnExternalModelCannotBeBuilt) {
+  const absl::Status rejected = CheckModelOptions(ModelOptions(ExternalOptions()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+  EXPECT_TRUE(CheckModelOptions(testing::TinyRun().model).ok());
+}
+
 TEST(GptTest, InitialisesAsGpt2) {
   GptOptions options = testing::TinyRun().model.gpt();
   options.width = 128;

@@ -1,0 +1,108 @@
+// A model that only the workers know (`model: external`), from YAML to RunOptions.
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protos/config/check.h"
+#include "protos/config/run_config.h"
+#include "protos/config/run_config_codec.h"
+#include "tests/protos/sample_config.h"
+
+namespace atl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGpt[] =
+    "model:\n  gpt:\n    layers: 2\n    heads: 4\n    width: 64\n    context: 32\n    vocabulary: 256\n";
+constexpr char kGptAndData[] =
+    "model:\n  gpt:\n    layers: 2\n    heads: 4\n    width: 64\n    context: 32\n    vocabulary: 256\n"
+    "data:\n  tokenizer: bytes\n";
+
+/// The sample with this instead of model and data.
+std::string With(const std::string& model) { return Sample(kGptAndData, model); }
+
+v1::RunConfig Read(const std::string& yaml) {
+  const auto config = ParseRunConfig(yaml, "s.yaml");
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.value_or(v1::RunConfig());
+}
+
+TEST(ConfigExternalTest, AWordIsTheSectionWithItsDefaults) {
+  const v1::RunConfig config = Read(With("model: external\n"));
+  EXPECT_TRUE(config.model().has_external());
+  EXPECT_FALSE(config.model().has_gpt());
+  for (const char* const same :
+       {"model: {external: {}}\n", "model:\n  external:\n",
+        "model: {external: {context: 1, parameters: 0}}\ndata: {tokenizer: none}\n"}) {
+    EXPECT_EQ(RunConfigHash(Read(With(same))), RunConfigHash(config)) << same;
+  }
+  EXPECT_EQ(RunConfigHash(Read(FormatRunConfigYaml(config))), RunConfigHash(config));
+}
+
+TEST(ConfigExternalTest, NothingIsKnownOfTheModel) {
+  const auto options = ToRunOptions(Read(With("model: external\n")));
+  ASSERT_TRUE(options.ok()) << options.status();
+  ASSERT_NE(options->model.external(), nullptr);
+  EXPECT_FALSE(options->model.size_known());
+  EXPECT_EQ(options->model.vocabulary(), 0U);
+  EXPECT_EQ(options->model.context(), 1U);
+  // 20 rounds of 50 steps, of 12 samples on each of 4 workers.
+  EXPECT_EQ(options->total_tokens(), 20U * 50 * 12 * 4);
+  const auto again = RunConfigCodec().Parse(Read(With("model: external\n")).SerializeAsString());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_NE(again->model.external(), nullptr);
+}
+
+TEST(ConfigExternalTest, SamplesMayHaveTokensAndTheSizeMayBeKnown) {
+  const auto options = ToRunOptions(Read(With("model: {external: {context: 32, parameters: 1000}}\n")));
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->total_tokens(), 20U * 50 * 12 * 32 * 4);
+  EXPECT_EQ(options->model.external()->parameters, 1000U);
+  EXPECT_TRUE(options->model.size_known());
+  EXPECT_THAT(ComplaintAbout(With("model: {external: {context: 0}}\n")),
+              HasSubstr("model.external.context: 0 is out of range"));
+  EXPECT_THAT(ComplaintAbout(With("model: {external: {parameters: 1099511627777}}\n")),
+              HasSubstr("model.external.parameters: 1099511627777 is out of range"));
+}
+
+TEST(ConfigExternalTest, DataNeedsNoTokenizer) {
+  EXPECT_EQ(Read(With("model: external\n")).data().tokenizer(), "none");
+  const v1::RunConfig local = Read(With("model: external\ndata: {mode: local}\n"));
+  EXPECT_EQ(local.data().tokenizer(), "none");
+  EXPECT_EQ(local.data().mode(), v1::DATA_MODE_LOCAL);
+  EXPECT_EQ(Read(With("model: external\ndata: {tokenizer: gpt2}\n")).data().tokenizer(), "gpt2");
+  EXPECT_EQ(Read(With("model: external\ndata:\n")).data().tokenizer(), "none");
+  EXPECT_THAT(ComplaintAbout(With("model: external\ndata: tokens\n")), HasSubstr("data: has the wrong type"));
+  EXPECT_THAT(ComplaintAbout(With(kGpt)), HasSubstr("data: is missing")) << "a model of Atoll's needs one";
+  EXPECT_THAT(ComplaintAbout(With(std::string(kGpt) + "data: {}\n")),
+              HasSubstr("data.tokenizer: is missing"));
+}
+
+TEST(ConfigExternalTest, OneModelIsGiven) {
+  EXPECT_THAT(ComplaintAbout(With("model: {external: {}, gpt: {layers: 1, heads: 1, width: 8, context: 8, "
+                                  "vocabulary: 256}}\n")),
+              HasSubstr("model: gives more than one kind; allowed: exactly one of gpt, external"));
+  EXPECT_THAT(ComplaintAbout(With("model: extern\ndata: {tokenizer: bytes}\n")),
+              HasSubstr("model: has the wrong type; allowed: a section of the fields gpt, external"));
+  EXPECT_THAT(ComplaintAbout(With("model: {external: {layers: 3}}\n")),
+              HasSubstr("model.external: unknown field 'layers'; allowed: context, parameters"));
+}
+
+TEST(ConfigExternalTest, FragmentsAreCheckedWhenTheModelComes) {
+  const v1::RunConfig config =
+      Read(With("model: external\n") + "sync: {fragments: 40, pattern: strided, mode: overlapped}\n");
+  EXPECT_EQ(config.sync().fragments(), 40U);
+}
+
+TEST(ConfigExternalTest, AMessageWithoutAFieldHasItsDefault) {
+  v1::RunConfig config = Read(With("model: external\n"));
+  config.mutable_model()->mutable_external()->clear_context();
+  const auto options = ToRunOptions(config);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->model.context(), 1U);
+}
+
+}  // namespace
+}  // namespace atl
