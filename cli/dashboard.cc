@@ -260,6 +260,13 @@ std::string AgeText(const v1::GetStatusReply& status) {
   return over ? "ended " + age + " after its creation" : "created " + age + " ago";
 }
 
+/// Of an external model.
+std::string ModelText(const v1::GetStatusReply& status) {
+  if (status.parameters() == 0) return "not known until the first worker joins";
+  return absl::StrFormat("%s, %s parameters, from the workers", Counted(status.tensors(), "tensor"),
+                         HumanCount(static_cast<double>(status.parameters())));
+}
+
 std::string Fit(std::string text, size_t width) {
   if (text.size() > width) text = text.substr(0, width - 1) + "~";
   return text + std::string(width - text.size(), ' ');
@@ -295,6 +302,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
                                   UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
+  if (status.config().model().has_external()) lines.push_back(" model " + ModelText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
   for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
   return lines;
@@ -408,6 +416,7 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
   lines.push_back(absl::StrFormat("   tokens           %s (%s planned), %s parameters",
                                   HumanCount(status.committed_tokens()), HumanCount(status.total_tokens()),
                                   HumanCount(status.parameters())));
+  if (status.config().model().has_external()) lines.push_back("   model            " + ModelText(status));
   lines.push_back("   data directory   " + status.data_directory());
   return lines;
 }

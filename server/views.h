@@ -141,7 +141,8 @@ struct StatusView {
   double compute_utilisation = 0;  // 0: not known
   std::string config_bytes;        // serialised RunConfig
   uint64_t config_version = 0;
-  uint64_t parameters = 0;
+  uint64_t parameters = 0;  // 0: not seeded
+  uint32_t tensors = 0;
   std::vector<FragmentStatusView> fragments;
   uint64_t committed_tokens = 0;
   uint64_t total_tokens = 0;

@@ -41,6 +41,8 @@ struct JoinCall {
   std::string public_key = {};  // Ed25519: what its confirmations are signed with; empty: none are sent
   WorkerRole role = WorkerRole::kTrainer;
   std::string manifest_hash = {};  // empty: the model is not known yet
+  /// Of that hash. Optional: a rejection then says what differs from the run's model.
+  std::optional<Manifest> manifest = {};
   DeviceDescription device = {};
   std::optional<DatasetSummary> dataset = {};  // trainers and evaluators
   std::string expected_run = {};               // empty: any
@@ -65,7 +67,7 @@ struct JoinReply {
   std::vector<PushKey> accepted;  // already held, on the current bases
   uint64_t committed_tokens = 0;
   uint64_t total_tokens = 0;
-  std::optional<Manifest> manifest;  // set for observers once the run is seeded
+  std::optional<Manifest> manifest;  // of a seeded run: for observers, and of an external model for all
   uint64_t last_event_sequence = 0;  // of the newest event
 };
 

@@ -53,10 +53,12 @@ v1::Dataset DatasetToProto(const DatasetSummary& dataset) {
 absl::StatusOr<DatasetSummary> DatasetFromProto(const v1::Dataset& dataset) {
   ATOLL_RETURN_IF_ERROR(CheckText("dataset.tokenizer", dataset.tokenizer()));
   ATOLL_RETURN_IF_ERROR(CheckText("dataset.fingerprint", dataset.fingerprint()));
+  // Of files that nobody has to have besides.
+  const bool none = dataset.fingerprint() == "none";
   return DatasetSummary{.tokenizer = dataset.tokenizer(),
                         .vocabulary = dataset.vocabulary(),
                         .train_tokens = dataset.train_tokens(),
-                        .fingerprint = dataset.fingerprint()};
+                        .fingerprint = none ? std::string() : dataset.fingerprint()};
 }
 
 absl::Status CheckKeys(const v1::JoinRequest& request) {
@@ -68,6 +70,18 @@ absl::Status CheckKeys(const v1::JoinRequest& request) {
   if (request.public_key().empty() || request.public_key().size() == kPublicKeyBytes) return absl::OkStatus();
   return BadField("public_key", absl::StrFormat("has %d bytes; an Ed25519 key has %d",
                                                 request.public_key().size(), kPublicKeyBytes));
+}
+
+/// The manifest says its hash; one that was sent besides must be the same.
+absl::Status TakeManifest(const v1::JoinRequest& request, JoinCall& call) {
+  ATOLL_ASSIGN_OR_RETURN(call.manifest, ManifestFromProto(request.manifest()));
+  call.manifest_hash = ManifestHash(*call.manifest);
+  if (request.manifest_hash().empty() || request.manifest_hash() == call.manifest_hash) {
+    return absl::OkStatus();
+  }
+  return BadField("manifest_hash",
+                  absl::StrFormat("is %s, and the manifest hashes to %s; leave manifest_hash out",
+                                  request.manifest_hash(), call.manifest_hash));
 }
 
 absl::Status CheckJoinReply(const v1::JoinReply& reply, bool as_member) {
@@ -111,6 +125,7 @@ v1::JoinRequest JoinCallToProto(const JoinCall& call) {
   request.set_public_key(call.public_key);
   request.set_role(RoleToProto(call.role));
   request.set_manifest_hash(call.manifest_hash);
+  if (call.manifest.has_value()) *request.mutable_manifest() = ManifestToProto(*call.manifest);
   *request.mutable_capabilities() = DeviceToProto(call.device);
   if (call.dataset.has_value()) *request.mutable_dataset() = DatasetToProto(*call.dataset);
   request.set_expected_run(call.expected_run);
@@ -133,6 +148,7 @@ absl::StatusOr<JoinCall> JoinCallFromProto(const v1::JoinRequest& request) {
   call.secret = request.secret();
   call.public_key = request.public_key();
   call.manifest_hash = request.manifest_hash();
+  if (request.has_manifest()) ATOLL_RETURN_IF_ERROR(TakeManifest(request, call));
   call.expected_run = request.expected_run();
   return call;
 }

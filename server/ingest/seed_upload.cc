@@ -39,6 +39,33 @@ absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> valu
   return check(layout.elements);
 }
 
+/// Of two workers that seed at the same time one is late: it may have the same model, or is told what
+/// differs.
+absl::Status NotAgain(const CoordinatorContext& context, const MemberRef& caller, const Manifest& manifest,
+                      const absl::Status& seeded) {
+  const RunModel model = context.state->seeding().model();
+  return model.hash() == ManifestHash(manifest) ? seeded : RejectModel(caller.worker, model, manifest);
+}
+
+/// FailedPrecondition when this coordinator cannot hold or store the model: an upload would be for nothing.
+absl::StatusOr<std::vector<FragmentLayout>> LayOutSeed(const CoordinatorContext& context,
+                                                       const MemberRef& caller, const Manifest& manifest) {
+  const ConfigPtr config = context.config();
+  const RunOptions& run = config->run;
+  const auto fits = [&]() -> absl::StatusOr<std::vector<FragmentLayout>> {
+    ATOLL_RETURN_IF_ERROR(CheckParameters(run.model, manifest));
+    ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
+                           PlanFragments(manifest, context.options.fragments, run.sync.pattern));
+    ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+    ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
+    return layouts;
+  };
+  auto layouts = fits();
+  if (layouts.ok()) return layouts;
+  return absl::FailedPreconditionError(absl::StrFormat("worker '%s' cannot seed the run: %s", caller.worker,
+                                                       std::string(layouts.status().message())));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const CoordinatorContext& context,
@@ -47,6 +74,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
   Effects effects;
   const absl::Status may = context.state->seeding().CheckSeeder(caller, context.clock->Now(), effects);
   (void)context.effect_executor->Execute(effects);
+  if (absl::IsAlreadyExists(may)) return NotAgain(context, caller, manifest, may);
   ATOLL_RETURN_IF_ERROR(may);
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
   const std::string joined_with = context.state->seeding().ManifestHashOf(caller.worker);
@@ -55,12 +83,7 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
                   absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
                                   joined_with, ManifestHash(manifest)));
   }
-  ATOLL_ASSIGN_OR_RETURN(
-      std::vector<FragmentLayout> layouts,
-      PlanFragments(manifest, context.options.fragments, context.config()->run.sync.pattern));
-  const absl::Status held = CheckContributionBudget(context.state->settings().config()->run, layouts);
-  if (!held.ok()) return absl::FailedPreconditionError(held.message());
-  ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts, LayOutSeed(context, caller, manifest));
   return std::unique_ptr<SeedSession>(
       new SeedUpload(context, caller, manifest, std::move(layouts), std::move(adopt)));
 }

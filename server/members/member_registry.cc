@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/status.h"
+#include "core/tokenizer_names.h"
 #include "server/members/member_lists.h"
 #include "server/rejection.h"
 
@@ -108,6 +109,21 @@ void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& 
   assignments_.Restore(partitions);
 }
 
+absl::Status MemberRegistry::CheckModel(const JoinCall& call, const RunModel& model) const {
+  if (!model.known() || call.manifest_hash.empty() || call.manifest_hash == model.hash()) {
+    return absl::OkStatus();
+  }
+  if (call.manifest) return RejectModel(call.worker, model, *call.manifest);
+  const bool external = configs_->run().model.external() != nullptr;
+  return Reject(RejectionReason::kManifestMismatch,
+                absl::StrFormat(
+                    "the model of worker '%s' is not the run's: its manifest hashes to %s, the run's to %s; "
+                    "%s",
+                    call.worker, call.manifest_hash, model.hash(),
+                    external ? "send the manifest with the Join to be told what differs"
+                             : "build it from the run's configuration with the same software version"));
+}
+
 absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
   if (!call.dataset || call.role == WorkerRole::kObserver) return absl::OkStatus();
   const DatasetSummary& dataset = *call.dataset;
@@ -116,13 +132,15 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
         RejectionReason::kDatasetMismatch,
         absl::StrFormat("the token files of worker '%s' do not fit the run: %s", call.worker, what));
   };
-  if (dataset.tokenizer != configs_->run().data.tokenizer) {
-    return mismatch(absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer,
-                                    configs_->run().data.tokenizer));
+  const std::string& tokenizer = configs_->run().data.tokenizer;
+  if (tokenizer != kNoTokenizer && dataset.tokenizer != tokenizer) {
+    return mismatch(
+        absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer, tokenizer));
   }
-  if (dataset.vocabulary > configs_->run().model.vocabulary()) {
-    return mismatch(absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary,
-                                    configs_->run().model.vocabulary()));
+  const uint32_t vocabulary = configs_->run().model.vocabulary();
+  if (vocabulary > 0 && dataset.vocabulary > vocabulary) {
+    return mismatch(
+        absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary, vocabulary));
   }
   return CheckPin(call.worker, dataset.fingerprint);
 }
@@ -171,7 +189,7 @@ const WorkerAccount& MemberRegistry::FindAccount(const WorkerName& name) const {
   return it == accounts_.end() ? kNone : it->second;
 }
 
-absl::Status MemberRegistry::CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now) {
+absl::Status MemberRegistry::CheckJoin(const JoinCall& call, const RunModel& model, MonoTime now) {
   ATOLL_RETURN_IF_ERROR(ValidateWorkerName(call.worker));
   if (banned(call.worker)) {
     return Reject(RejectionReason::kBanned,
@@ -200,13 +218,7 @@ absl::Status MemberRegistry::CheckJoin(const JoinCall& call, const std::string& 
                         "worker's state directory if this is the same worker",
                         call.worker));
   }
-  if (!manifest_hash.empty() && !call.manifest_hash.empty() && call.manifest_hash != manifest_hash) {
-    return Reject(
-        RejectionReason::kManifestMismatch,
-        absl::StrFormat("the model of worker '%s' is not the run's: its manifest hashes to %s, the run's "
-                        "to %s; build it from the run's configuration with the same software version",
-                        call.worker, call.manifest_hash, manifest_hash));
-  }
+  ATOLL_RETURN_IF_ERROR(CheckModel(call, model));
   return CheckDataset(call);
 }
 

@@ -17,6 +17,7 @@
 #include "server/coordinator.h"
 #include "server/events/event_throttle.h"
 #include "server/members/join_rate_limiter.h"
+#include "server/members/run_model.h"
 #include "server/rounds/work_assignments.h"
 #include "server/run/run_configs.h"
 #include "storage/run_store.h"
@@ -87,9 +88,8 @@ class MemberRegistry {
   /// positions.
   void BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions);
 
-  /// The checks of a Join that need no membership: name, secret, run, model, data. `manifest_hash` of the
-  /// run; empty while it is not seeded.
-  absl::Status CheckJoin(const JoinCall& call, const std::string& manifest_hash, MonoTime now);
+  /// The checks of a Join that need no membership: name, secret, run, model, data.
+  absl::Status CheckJoin(const JoinCall& call, const RunModel& model, MonoTime now);
   /// A returning member keeps a command that does not end with a new life (PendingCommand).
   absl::StatusOr<JoinOutcome> Join(const JoinCall& call, MonoTime now);
 
@@ -131,6 +131,7 @@ class MemberRegistry {
   bool banned(const WorkerName& name) const { return banned_.contains(name); }
 
  private:
+  absl::Status CheckModel(const JoinCall& call, const RunModel& model) const;
   absl::Status CheckDataset(const JoinCall& call) const;
   absl::Status CheckPin(const WorkerName& worker, const std::string& fingerprint) const;
 

@@ -123,6 +123,7 @@ absl::Status EncodeStatus(const StatusView& view, v1::GetStatusReply* reply) {
   }
   reply->set_config_version(view.config_version);
   reply->set_parameters(view.parameters);
+  reply->set_tensors(view.tensors);
   for (const FragmentStatusView& fragment : view.fragments) {
     EncodeFragmentStatus(fragment, reply->add_fragments());
   }

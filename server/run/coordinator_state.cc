@@ -24,8 +24,7 @@ std::vector<FragmentId> CoordinatorState::Restore(const Recovery& recovery,
   for (const EvaluationEntry& evaluation : recovery.evaluations)
     core_.evaluation_assignment.Reported(evaluation.version);
   if (!recovery.manifest) return {};
-  core_.manifest = recovery.manifest;
-  core_.manifest_hash = ManifestHash(*core_.manifest);
+  core_.model = RunModel(*recovery.manifest);
   core_.OpenRounds(layouts, now);
   // Workers went on while nobody closed rounds. Those that train on past a push do so into the round after
   // it.

@@ -42,7 +42,7 @@ absl::StatusOr<JoinReply> MemberCalls::Join(const JoinCall& call, MonoTime now, 
 
 absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(core_.members.EnterJoin(call, now));
-  ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.manifest_hash, now));
+  ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.model, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
   // that a second Join would supersede.
   if (call.role == WorkerRole::kObserver) return DescribeToObserver();
@@ -68,7 +68,7 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   JoinReply result = DescribeRun();
   result.member.incarnation = outcome.incarnation;
   result.returning = outcome.returning;
-  result.seed_granted = !core_.manifest && core_.grant.HeldBy(call.worker);
+  result.seed_granted = !core_.model.known() && core_.grant.HeldBy(call.worker);
   if (outcome.partition)
     result.data = DataPartOf(core_.members, *core_.members.membership().Find(call.worker));
   for (const FragmentRound& fragment : core_.fragments) {
@@ -93,7 +93,9 @@ JoinReply MemberCalls::DescribeRun() const {
   result.heartbeat = HeartbeatInterval();
   result.config_bytes = config.bytes;
   result.config_version = config.version;
-  result.manifest_hash = core_.manifest_hash;
+  result.manifest_hash = core_.model.hash();
+  // Nothing but the run says what an external model is.
+  if (core_.configs.run().model.external() != nullptr) DescribeModel(result);
   result.fragments = core_.FragmentHeadList();
   result.state = views_.State();
   result.committed_tokens = core_.statistics.committed_tokens();
@@ -104,8 +106,12 @@ JoinReply MemberCalls::DescribeRun() const {
 JoinReply MemberCalls::DescribeToObserver() const {
   JoinReply result = DescribeRun();
   result.member.incarnation = kObserverIncarnation;
-  result.manifest = core_.manifest;
+  DescribeModel(result);
   return result;
+}
+
+void MemberCalls::DescribeModel(JoinReply& reply) const {
+  if (core_.model.known()) reply.manifest = core_.model.manifest();
 }
 
 absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, const HeartbeatCall& call,
@@ -125,7 +131,7 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
   return HeartbeatReply{.lease = core_.configs.run().round.lease,
                         .state = views_.State(),
                         .fragments = core_.FragmentHeadList(),
-                        .seed_granted = !core_.manifest && core_.grant.HeldBy(caller.worker),
+                        .seed_granted = !core_.model.known() && core_.grant.HeldBy(caller.worker),
                         .command = told.command,
                         .at_once = told.at_once};
 }

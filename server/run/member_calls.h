@@ -52,6 +52,8 @@ class MemberCalls {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   JoinReply DescribeRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   JoinReply DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// Adds the manifest of a seeded run.
+  void DescribeModel(JoinReply& reply) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Asked of workers: every third of the lease, or more often.

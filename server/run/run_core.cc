@@ -67,10 +67,12 @@ absl::Status RunCore::CheckFragment(FragmentId fragment) const {
 
 absl::Status RunCore::CheckModel(const WorkerName& worker) const {
   const std::string hash = members.FindAccount(worker).manifest_hash;
-  if (manifest_hash.empty() || hash.empty() || hash == manifest_hash) return absl::OkStatus();
-  return Reject(RejectionReason::kManifestMismatch,
-                absl::StrFormat("the model of worker '%s' hashes to %s, that of the seeded run to %s", worker,
-                                hash, manifest_hash));
+  if (!model.known() || hash.empty() || hash == model.hash()) return absl::OkStatus();
+  return Reject(
+      RejectionReason::kManifestMismatch,
+      absl::StrFormat("the model of worker '%s' hashes to %s, that of the seeded run to %s; send the "
+                      "manifest with another Join to be told what differs",
+                      worker, hash, model.hash()));
 }
 
 std::vector<FragmentHead> RunCore::FragmentHeadList() const {
@@ -93,7 +95,7 @@ absl::Status UnknownWorker(const WorkerName& worker) {
 }
 
 void RunCore::RefreshGrant(Effects& effects) {
-  if (manifest) return;
+  if (model.known()) return;
   // While the holder is there, who else could seed need not be listed.
   const Member* holder = members.membership().Find(grant.holder());
   if (holder != nullptr && holder->role == WorkerRole::kTrainer && holder->state == MemberState::kActive &&
@@ -108,6 +110,9 @@ void RunCore::RefreshGrant(Effects& effects) {
 }
 
 std::string RunCore::SeedReason() const {
+  if (grant.holder().empty() && configs.run().model.external() != nullptr) {
+    return "the model is not known until the first worker joins: waiting for one to seed the parameters";
+  }
   if (grant.holder().empty()) return "waiting for a worker to join and seed the parameters";
   const uint32_t broken = grant.aborted_uploads();
   return absl::StrFormat(

@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "core/manifest.h"
 #include "core/privacy.h"
 #include "server/members/evaluation_assignment.h"
 #include "server/members/member_registry.h"
 #include "server/members/offence_tracker.h"
 #include "server/members/rejected_joins.h"
+#include "server/members/run_model.h"
 #include "server/rounds/fragment_round.h"
 #include "server/run/config_snapshot.h"
 #include "server/run/effects.h"
@@ -82,8 +82,7 @@ struct RunCore {
   PrivacyAccountant privacy ABSL_GUARDED_BY(mutex);
   TrainingTime training_time ABSL_GUARDED_BY(mutex);
   SeedGrant grant ABSL_GUARDED_BY(mutex);
-  std::optional<Manifest> manifest ABSL_GUARDED_BY(mutex);
-  std::string manifest_hash ABSL_GUARDED_BY(mutex);
+  RunModel model ABSL_GUARDED_BY(mutex);
   std::vector<FragmentRound> fragments ABSL_GUARDED_BY(mutex);  // empty: not seeded
 };
 

@@ -11,7 +11,7 @@ absl::Status Seeding::CheckSeeder(const MemberRef& caller, MonoTime now, Effects
   MutexLock lock(&core_.mutex);
   ATOLL_RETURN_IF_ERROR(member_calls_.Renew(caller, now, effects));
   if (core_.control.mode == RunMode::kStopped) return absl::FailedPreconditionError(core_.ControlText());
-  if (core_.manifest) {
+  if (core_.model.known()) {
     return absl::AlreadyExistsError(absl::StrFormat(
         "the run is seeded already; worker '%s' should pull version 0 or later", caller.worker));
   }
@@ -24,7 +24,8 @@ absl::Status Seeding::CheckSeeder(const MemberRef& caller, MonoTime now, Effects
 
 void Seeding::SeedUploadAborted(const WorkerName& worker, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  if (core_.manifest || !core_.grant.HeldBy(worker) || !core_.grant.UploadAborted(SeedersOf(core_.members)))
+  if (core_.model.known() || !core_.grant.HeldBy(worker) ||
+      !core_.grant.UploadAborted(SeedersOf(core_.members)))
     return;
   effects.Event(EventKind::kUnknown, core_.grant.holder(),
                 absl::StrFormat("the upload of the seed by worker '%s' broke off %d times; worker '%s' is to "
@@ -34,7 +35,12 @@ void Seeding::SeedUploadAborted(const WorkerName& worker, Effects& effects) {
 
 bool Seeding::seeded() const {
   MutexLock lock(&core_.mutex);
-  return core_.manifest.has_value();
+  return core_.model.known();
+}
+
+RunModel Seeding::model() const {
+  MutexLock lock(&core_.mutex);
+  return core_.model;
 }
 
 std::string Seeding::ManifestHashOf(const WorkerName& worker) const {
@@ -45,8 +51,7 @@ std::string Seeding::ManifestHashOf(const WorkerName& worker) const {
 void Seeding::Seeded(const Manifest& manifest, const std::vector<FragmentLayout>& layouts,
                      const WorkerName& by, MonoTime now, Effects& effects) {
   MutexLock lock(&core_.mutex);
-  core_.manifest = manifest;
-  core_.manifest_hash = ManifestHash(manifest);
+  core_.model = RunModel(manifest);
   core_.OpenRounds(layouts, now);
   effects.Event(EventKind::kSeeded, by,
                 absl::StrFormat("worker '%s' seeded %d parameters in %d tensors", by, manifest.elements(),

@@ -18,6 +18,8 @@ class Seeding {
   Seeding(RunCore& core, MemberCalls& member_calls) : core_(core), member_calls_(member_calls) {}
 
   bool seeded() const;
+  /// Of the run.
+  RunModel model() const;
   /// Whether the caller may upload version 0 now.
   absl::Status CheckSeeder(const MemberRef& caller, MonoTime now, Effects& effects);
   /// An upload of the seed ended before it was whole.

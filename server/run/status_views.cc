@@ -103,7 +103,10 @@ StatusView StatusViews::Status(uint32_t history, MonoTime now) const {
   status.state_reason = waits_.StateReason();
   status.config_bytes = core_.configs.newest()->bytes;
   status.config_version = core_.configs.newest()->version;
-  status.parameters = core_.manifest ? core_.manifest->elements() : 0;
+  if (core_.model.known()) {
+    status.parameters = core_.model.manifest().elements();
+    status.tensors = static_cast<uint32_t>(core_.model.manifest().tensors.size());
+  }
   status.storage_error = faults_.StorageError();
   status.live_trainers = static_cast<uint32_t>(core_.members.membership().live_count(WorkerRole::kTrainer));
   core_.statistics.Describe(history, status);

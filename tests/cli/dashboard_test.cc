@@ -80,6 +80,18 @@ TEST(Dashboard, ShowsEverythingAUserAsksFor) {
                     HasSubstr("~3m 05s left"), HasSubstr("w0"), HasSubstr("23/50")));
 }
 
+TEST(Dashboard, AnExternalModelIsShownOnceItIsKnown) {
+  v1::GetStatusReply status = Training();
+  EXPECT_THAT(Render(status, OneWorker("w0")), Not(HasSubstr(" model ")));
+  status.mutable_config()->mutable_model()->mutable_external();
+  EXPECT_THAT(Render(status, OneWorker("w0")), HasSubstr("model not known until the first worker joins"));
+  status.set_parameters(800);
+  status.set_tensors(3);
+  EXPECT_THAT(Render(status, OneWorker("w0")),
+              HasSubstr("model 3 tensors, 800 parameters, from the workers"));
+  EXPECT_THAT(absl::StrJoin(RenderSummary(status, {}), "\n"), HasSubstr("3 tensors, 800 parameters"));
+}
+
 TEST(Dashboard, AWorkerThatHasNotReportedYetPrepares) {
   v1::ListWorkersReply workers = OneWorker("w0");
   workers.mutable_workers(0)->clear_progress();

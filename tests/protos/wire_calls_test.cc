@@ -62,6 +62,30 @@ TEST(WireCalls, AJoinKeepsEveryField) {
   EXPECT_EQ(call->expected_run, "run-1");
 }
 
+TEST(WireCalls, AManifestSaysItsHash) {
+  JoinCall join = Join();
+  join.manifest = Manifest{{{.name = "t", .shape = {2, 3}}}, "0123456789abcdef"};
+  join.manifest_hash.clear();
+  v1::JoinRequest request = JoinCallToProto(join);
+  const auto call = JoinCallFromProto(request);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->manifest, join.manifest);
+  EXPECT_EQ(call->manifest_hash, ManifestHash(*join.manifest));
+  EXPECT_TRUE(call->BecomesMember());
+  request.set_manifest_hash(call->manifest_hash);
+  EXPECT_TRUE(JoinCallFromProto(request).ok());
+  request.set_manifest_hash("abc");
+  EXPECT_THAT(std::string(JoinCallFromProto(request).status().message()), HasSubstr("manifest_hash: is abc"));
+  request.mutable_manifest()->mutable_tensors(0)->set_shape(0, -2);
+  EXPECT_THAT(std::string(JoinCallFromProto(request).status().message()), HasSubstr("dimension of -2"));
+}
+
+TEST(WireCalls, AFingerprintOfNoneIsNone) {
+  JoinCall join = Join();
+  join.dataset->fingerprint = "none";
+  EXPECT_EQ(JoinCallFromProto(JoinCallToProto(join))->dataset->fingerprint, "");
+}
+
 TEST(WireCalls, AJoinBeyondItsBoundsIsRejected) {
   const auto rejected = [](auto change) {
     JoinCall call = Join();

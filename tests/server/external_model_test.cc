@@ -1,0 +1,213 @@
+// Runs whose model only the workers know: what seeds them, and who may join then.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/opening/run_opening.h"
+#include "server/rejection.h"
+#include "tests/server/test_run.h"
+
+namespace atl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kBase[] = "0123456789abcdef";
+
+CoordinatorOptions ExternalRun(uint64_t parameters = 0) {
+  CoordinatorOptions options = SmallRun();
+  options.run.model = ModelOptions(ExternalOptions{.context = 8, .parameters = parameters});
+  options.run.data.tokenizer = "none";
+  return options;
+}
+
+Manifest Narrower() {
+  Manifest manifest = SmallManifest();
+  manifest.tensors[1].shape = {50, 9};
+  return manifest;
+}
+
+std::vector<float> Ones() {
+  return Fill([](size_t) { return 1.0F; });
+}
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+JoinCall With(const WorkerName& name, const Manifest& manifest) {
+  JoinCall call;
+  call.worker = name;
+  call.secret = "0123456789abcdef-" + name;
+  call.manifest = manifest;
+  call.manifest_hash = ManifestHash(manifest);
+  return call;
+}
+
+JoinCall Asking(const WorkerName& name) {
+  JoinCall call;
+  call.worker = name;
+  call.secret = "0123456789abcdef-" + name;
+  return call;
+}
+
+TEST(ExternalModel, IsKnownOnceItIsSeeded) {
+  TestRun run(ExternalRun());
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 0U);
+  EXPECT_THAT(run.coordinator().GetStatus(0).waiting.front().what,
+              HasSubstr("the model is not known until the first worker joins"));
+  EXPECT_FALSE(run.coordinator().Join(Asking("b"))->manifest.has_value());
+  const auto first = run.coordinator().Join(With("a", SmallManifest()));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(first->seed_granted);
+  EXPECT_FALSE(first->manifest.has_value());
+  ASSERT_TRUE(run.Seed(first->member, Ones()).ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 800U);
+  EXPECT_EQ(run.coordinator().GetStatus(0).tensors, 2U);
+  const auto asked = run.coordinator().Join(Asking("b"));
+  ASSERT_TRUE(asked.ok());
+  EXPECT_EQ(asked->manifest, SmallManifest());
+  const auto second = run.coordinator().Join(With("b", SmallManifest()));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->manifest, SmallManifest());
+  EXPECT_EQ(run.Published(second->member, std::nullopt), Ones());
+}
+
+TEST(ExternalModel, TheSlowerOfTwoModelsIsToldWhatDiffers) {
+  TestRun run(ExternalRun());
+  const auto winner = run.coordinator().Join(With("a", SmallManifest()));
+  const auto loser = run.coordinator().Join(With("b", Narrower()));
+  const auto twin = run.coordinator().Join(With("c", SmallManifest()));
+  ASSERT_TRUE(winner.ok() && loser.ok() && twin.ok()) << "before the seed any model may join";
+  EXPECT_EQ(ReasonOf(run.coordinator().StartSeed(loser->member, Narrower()).status()),
+            RejectionReason::kNotSeeded);
+  ASSERT_TRUE(run.Seed(winner->member, Ones()).ok());
+  const absl::Status late = run.coordinator().StartSeed(loser->member, Narrower()).status();
+  EXPECT_EQ(ReasonOf(late), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(Message(late),
+              HasSubstr("the model of worker 'b' is not the run's: tensor 'b' has shape [50, 9], "
+                        "and [50, 10] in the run"));
+  EXPECT_TRUE(absl::IsAlreadyExists(run.coordinator().StartSeed(twin->member, SmallManifest()).status()));
+  EXPECT_EQ(ReasonOf(run.Pull(loser->member).status()), RejectionReason::kManifestMismatch);
+  EXPECT_EQ(ReasonOf(run.Push(loser->member, 0, Ones()).status()), RejectionReason::kManifestMismatch);
+  const absl::Status again = run.coordinator().Join(With("b", Narrower())).status();
+  EXPECT_EQ(ReasonOf(again), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(Message(again), HasSubstr("tensor 'b' has shape [50, 9], and [50, 10] in the run"));
+  JoinCall hash_only = With("b", Narrower());
+  hash_only.manifest.reset();
+  EXPECT_THAT(Message(run.coordinator().Join(hash_only).status()),
+              HasSubstr("send the manifest with the Join to be told what differs"));
+}
+
+TEST(ExternalModel, FrozenParametersAreThoseOfTheRun) {
+  TestRun run(ExternalRun());
+  Manifest over = SmallManifest();
+  over.base_fingerprint = kBase;
+  const auto joined = run.coordinator().Join(With("a", over));
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  {
+    const auto session = run.coordinator().StartSeed(joined->member, over);
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE((*session)->Append(FragmentId(0), 0, AsBytes(Ones())).ok());
+    ASSERT_TRUE((*session)->Finish().ok());
+  }
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_THAT(
+        Message(run.coordinator().Join(With("b", SmallManifest())).status()),
+        HasSubstr("the frozen parameters differ: base_fingerprint is none, and 0123456789abcdef in the "
+                  "run"));
+    EXPECT_TRUE(run.coordinator().Join(With("c", over)).ok());
+    ASSERT_TRUE(run.Restart().ok());
+  }
+}
+
+TEST(ExternalModel, ARestartKeepsItAndForgetsOneThatWasNotStored) {
+  TestRun run(ExternalRun());
+  ASSERT_TRUE(run.coordinator().Join(With("a", Narrower())).ok());
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 0U);
+  run.faults().seed = true;
+  const auto seeder = run.coordinator().Join(With("b", SmallManifest()));
+  ASSERT_TRUE(seeder.ok()) << seeder.status();
+  EXPECT_EQ(ReasonOf(run.Seed(seeder->member, Ones()).status()), RejectionReason::kStorageFull);
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 0U);
+  run.faults().seed = false;
+  ASSERT_TRUE(run.Seed(seeder->member, Ones()).ok());
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 800U);
+  EXPECT_EQ(ReasonOf(run.coordinator().Join(With("a", Narrower())).status()),
+            RejectionReason::kManifestMismatch);
+  const auto observed = run.TryJoin("o", "", WorkerRole::kObserver);
+  EXPECT_EQ(observed->manifest, SmallManifest());
+}
+
+TEST(ExternalModel, AnotherNumberOfParametersThanExpectedSeedsNothing) {
+  TestRun run(ExternalRun(801));
+  const auto joined = run.coordinator().Join(With("a", SmallManifest()));
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  const absl::Status rejected = run.coordinator().StartSeed(joined->member, SmallManifest()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+  EXPECT_THAT(Message(rejected), HasSubstr("model.external.parameters is 801, and the model has 800"));
+  run.options().run.model.external()->parameters = 800;
+  ASSERT_TRUE(run.Restart().ok()) << "what is expected may be corrected";
+  const auto again = run.coordinator().Join(With("a", SmallManifest()));
+  ASSERT_TRUE(run.Seed(again->member, Ones()).ok());
+  run.options().run.model.external()->parameters = 801;
+  const absl::Status started = run.Restart();
+  EXPECT_THAT(Message(started), HasSubstr("model.external.parameters is 801, and the model has 800"));
+}
+
+TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
+  {
+    CoordinatorOptions options = ExternalRun();
+    options.fragments = options.run.sync.fragments = 3;
+    TestRun run(options);
+    const auto joined = run.coordinator().Join(With("a", SmallManifest()));
+    EXPECT_THAT(Message(run.coordinator().StartSeed(joined->member, SmallManifest()).status()),
+                AllOf(HasSubstr("worker 'a' cannot seed the run"),
+                      HasSubstr("cannot cut a model of 2 tensors into 3 fragments")));
+  }
+  CoordinatorOptions options = ExternalRun();
+  options.run.contribution_budget_bytes = 4095;
+  TestRun run(options);
+  const auto small = run.coordinator().Join(With("a", SmallManifest()));
+  EXPECT_THAT(Message(run.coordinator().StartSeed(small->member, SmallManifest()).status()),
+              HasSubstr("limits.contribution_budget_mib"));
+  run.options().run.contribution_budget_bytes = UINT64_MAX;
+  run.options().config_bytes = "config-2";
+  ASSERT_TRUE(run.Restart().ok());
+  Manifest huge;
+  huge.tensors.push_back({.name = "w", .shape = {int64_t{1} << 39}});
+  const auto joined = run.coordinator().Join(With("a", huge));
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  const absl::Status rejected = run.coordinator().StartSeed(joined->member, huge).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+  EXPECT_THAT(Message(rejected), HasSubstr("takes at least"));
+}
+
+TEST(ExternalModel, WorkersMayHaveAnyData) {
+  TestRun run(ExternalRun());
+  JoinCall call = With("a", SmallManifest());
+  call.dataset =
+      DatasetSummary{.tokenizer = "mine", .vocabulary = 70000, .train_tokens = 1, .fingerprint = ""};
+  EXPECT_TRUE(run.coordinator().Join(call).ok());
+  call = With("b", SmallManifest());
+  const auto none = run.coordinator().Join(call);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->data.has_value()) << "it may still divide its data by the partition";
+}
+
+TEST(ExternalModel, AModelOfTheConfigurationIsNoExternalOne) {
+  RunOptions recorded = SmallRun().run;
+  RunOptions now = recorded;
+  now.model = ModelOptions(ExternalOptions());
+  EXPECT_THAT(Message(CheckSettled(recorded, now)),
+              HasSubstr("model is fixed when a run begins: this run has 'gpt', the configuration says "
+                        "'external'"));
+  recorded.model = ModelOptions(ExternalOptions{.context = 2});
+  EXPECT_THAT(Message(CheckSettled(recorded, now)), HasSubstr("model.external.context is fixed"));
+}
+
+}  // namespace
+}  // namespace atl
