@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <thread>
 #include <utility>
@@ -600,29 +601,31 @@ TEST_F(GrpcConnectionTest, CancelPushesEndsOneInProgressAndEveryLaterOne) {
   EXPECT_EQ(Push().status().code(), absl::StatusCode::kCancelled);
 }
 
-// A coordinator that takes calls and answers none, as a stopped process does.
+// A coordinator that takes calls and answers none, as a stopped process does. Its side of a cancelled call
+// may begin when the test has ended, so the scripts share what they use.
 TEST_F(GrpcConnectionTest, CancelCallsEndsACallInProgressAndEveryLaterOne) {
-  std::atomic<bool> begun = false;
-  std::atomic<bool> over = false;
-  service_.on_heartbeat = [&](const v1::HeartbeatRequest&, v1::HeartbeatReply*) {
-    begun = true;
-    while (!over) std::this_thread::yield();
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  service_.on_heartbeat = [begun, over](const v1::HeartbeatRequest&, v1::HeartbeatReply*) {
+    *begun = true;
+    while (!*over) std::this_thread::yield();
     return grpc::Status::OK;
   };
+  service_.on_join = [](const v1::JoinRequest&, v1::JoinReply*) { return grpc::Status::OK; };
+  service_.on_leave = [](grpc::ServerContext*) { return grpc::Status::OK; };
   std::thread stopper([&] {
-    while (!begun) std::this_thread::yield();
+    while (!*begun) std::this_thread::yield();
     connection_->CancelCalls(Seconds(5));
   });
   const MonoTime begin = clock_.Now();
   EXPECT_EQ(connection_->Heartbeat({}, {}).status().code(), absl::StatusCode::kCancelled);
   EXPECT_LT(clock_.Now() - begin, Seconds(10)) << "not at its deadline";
   stopper.join();
-  over = true;
+  *over = true;
   EXPECT_EQ(connection_->Heartbeat({}, {}).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(connection_->Join({}).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(connection_->GetPushStatus({}, {}).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(connection_->GetConfirmations({}, {}, Seconds(5)).status().code(), absl::StatusCode::kCancelled);
-  service_.on_leave = [](grpc::ServerContext*) { return grpc::Status::OK; };
   EXPECT_TRUE(connection_->Leave({}, "stopped").ok()) << "the goodbye is still said";
 }
 
@@ -630,14 +633,14 @@ TEST_F(GrpcConnectionTest, AGoodbyeEndsInTheTimeThatIsLeft) {
   GrpcConnectionOptions options{.address = service_.address()};
   options.leave_deadline = Seconds(300);
   connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
-  std::atomic<int> begun = 0;
-  service_.on_leave = [&](grpc::ServerContext* context) {
-    ++begun;
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
+  service_.on_leave = [begun](grpc::ServerContext* context) {
+    *begun = true;
     while (!context->IsCancelled()) std::this_thread::yield();
     return grpc::Status::CANCELLED;
   };
   std::thread stopper([&] {
-    while (begun == 0) std::this_thread::yield();
+    while (!*begun) std::this_thread::yield();
     connection_->CancelCalls(Seconds(300));  // not shorter: it goes on
     connection_->CancelCalls(Seconds(0.2));
   });
@@ -645,7 +648,6 @@ TEST_F(GrpcConnectionTest, AGoodbyeEndsInTheTimeThatIsLeft) {
   EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kCancelled);
   stopper.join();
   EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(begun, 2);
   EXPECT_LT(clock_.Now() - begin, Seconds(100));
 }
 
