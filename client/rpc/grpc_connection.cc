@@ -120,7 +120,10 @@ absl::StatusOr<PushReceipt> GrpcConnection::Push(const MemberRef& member, const 
   return push_.Push(member, push_header, payload, from);
 }
 
-void GrpcConnection::CancelPulls() { pull_.Cancel(); }
+void GrpcConnection::CancelPulls() {
+  pull_.Cancel();
+  push_.PrepareToStop();
+}
 
 void GrpcConnection::EndPulls() { pull_.EndWaiting(); }
 

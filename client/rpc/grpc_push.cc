@@ -1,6 +1,7 @@
 #include "client/rpc/grpc_push.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -24,9 +25,10 @@ constexpr auto kReturnPoll = std::chrono::milliseconds(20);
 /// A payload as the messages of a Push.
 class PushMessages {
  public:
+  /// Chunks refer to the payload, or have a copy of it while `copies` is set.
   PushMessages(const PushHeader& push_header, std::span<const std::byte> payload,
-               const std::shared_ptr<const void>& owner)
-      : payload_(payload), owner_(owner) {
+               const std::shared_ptr<const void>& owner, const std::atomic<bool>* copies)
+      : payload_(payload), owner_(owner), copies_(copies) {
     if (push_header.zstd) compressor_ = std::make_unique<BlockCompressor>();
   }
 
@@ -35,15 +37,20 @@ class PushMessages {
     const auto piece = payload_.subspan(*offset, std::min<uint64_t>(kChunkBytes, payload_.size() - *offset));
     ChunkFields fields{.offset = *offset, .crc32c = Crc32c(piece)};
     *offset += piece.size();
-    if (compressor_ == nullptr) return ChunkMessage(fields, piece, owner_);
-    return Packed(fields, piece);
+    return compressor_ != nullptr ? Packed(fields, piece) : Plain(fields, piece);
   }
 
  private:
+  grpc::ByteBuffer Plain(const ChunkFields& fields, std::span<const std::byte> piece) const {
+    if (!*copies_) return ChunkMessage(fields, piece, owner_);
+    const auto copy = std::make_shared<const std::vector<std::byte>>(piece.begin(), piece.end());
+    return ChunkMessage(fields, *copy, copy);
+  }
+
   grpc::ByteBuffer Packed(ChunkFields fields, std::span<const std::byte> piece) {
     auto packed = std::make_shared<std::vector<std::byte>>(LargestPacked(piece.size()));
     const size_t size = compressor_->Compress(piece, *packed);
-    if (size == 0) return ChunkMessage(fields, piece, owner_);
+    if (size == 0) return Plain(fields, piece);
     fields.compression = v1::COMPRESSION_ZSTD;
     fields.uncompressed_bytes = static_cast<uint32_t>(piece.size());
     return ChunkMessage(fields, std::span(*packed).first(size), packed);
@@ -51,6 +58,7 @@ class PushMessages {
 
   const std::span<const std::byte> payload_;
   const std::shared_ptr<const void> owner_;
+  const std::atomic<bool>* const copies_;
   std::unique_ptr<BlockCompressor> compressor_;
 };
 
@@ -95,7 +103,7 @@ absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHe
   v1::PushChunk head;
   *head.mutable_header() = PushHeaderToProto(member, push_header);
   grpc::ByteBuffer message = MessageToBytes(head);
-  PushMessages messages(push_header, payload, owner);
+  PushMessages messages(push_header, payload, owner, &copies_);
   uint64_t wire_bytes = 0;
   for (uint64_t offset = from;; message = messages.Next(&offset)) {
     wire_bytes += message.Length() + kMessagePrefixBytes;

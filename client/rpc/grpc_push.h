@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLIENT_RPC_GRPC_PUSH_H_
 #define ATOLL_CLIENT_RPC_GRPC_PUSH_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,8 +31,12 @@ class GrpcPush {
                                    std::span<const std::byte> payload, uint64_t from);
   absl::Status Seed(const MemberRef& member, const Manifest& manifest,
                     std::span<const SeedFragment> fragments);
-  /// Of pushes.
+  /// Of pushes and seeds.
   void Cancel() { pushes_.Cancel(); }
+  /// A push that is cancelled soon must end at once, also when its bytes fill the socket of a coordinator
+  /// that reads nothing: from here on chunks are copied, so that nobody waits until gRPC has given the
+  /// payload back.
+  void PrepareToStop() { copies_ = true; }
 
  private:
   using ByteWriter = grpc::ClientWriter<grpc::ByteBuffer>;
@@ -48,6 +53,7 @@ class GrpcPush {
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
   const grpc::internal::RpcMethod push_method_;  // as bytes, which the stub does not offer
   CallSet pushes_;
+  std::atomic<bool> copies_{false};
 };
 
 }  // namespace atl

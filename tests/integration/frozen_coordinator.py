@@ -2,9 +2,10 @@
 """A worker leaves a coordinator that does not answer, with real programs.
 
 The coordinator is stopped (SIGSTOP) in the middle of a round, so that it takes calls and answers none. The worker then gets SIGTERM
-with --drain-seconds 3, in blocking and in overlapped mode. It must end soon after these 3 s, with exit code 8, and its last message
-must say that its push was not acknowledged and whether the state directory keeps it. The coordinator goes on, and the worker starts
-again with the same state directory: what was kept must arrive, and the run must go on.
+with --drain-seconds 3, in blocking and in overlapped mode, and with a push that is larger than the buffers of the socket. It must
+end soon after these 3 s, with exit code 8, and its last message must say that its push was not acknowledged and whether the state
+directory keeps it. The coordinator goes on, and the worker starts again with the same state directory: what was kept must arrive, and
+the run must go on.
 
 Usage: frozen_coordinator.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -22,14 +23,20 @@ DRAIN_S = 3
 # The calls in flight end by themselves after 15 s and more, and one after the other.
 LONGEST_S = 18
 CONFIG = """run: {name: frozen, workers: 1, rounds: 100000, seed: 3}
-model: {gpt: {layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}
+model: {gpt: {layers: %(layers)d, heads: 2, width: %(width)d, context: 16, vocabulary: 256}}
 data: {tokenizer: bytes}
-inner: {steps: 1500, learning_rate: 0.005, batch: 4}
+inner: {steps: %(steps)d, learning_rate: 0.005, batch: 1}
 round: {deadline_s: 600, lease_s: 3}
 evaluation: {every: 0}
 checkpoint: {shards: 1}
 """
-MODES = {"blocking": "", "overlapped": "sync: {mode: overlapped, fragments: 2}\n"}
+SMALL = {"layers": 1, "width": 32, "steps": 4000}
+LARGE = {"layers": 6, "width": 320, "steps": 300}  # 30 MB in fp32
+MODES = {
+    "blocking": CONFIG % SMALL,
+    "overlapped": CONFIG % SMALL + "sync: {mode: overlapped, fragments: 2}\n",
+    "large": CONFIG % LARGE + "codec: {push: fp32, pull_delta: none}\n",
+}
 KEPT = "The state directory keeps it"
 
 
@@ -66,7 +73,7 @@ def leave(run, worker):
 
 
 def check(folder, programs, tokens, mode, complaints):
-    run = RealRun(folder / mode, programs, CONFIG + MODES[mode])
+    run = RealRun(folder / mode, programs, MODES[mode])
     say = lambda what: complaints.append(f"{mode}: {what}")
     worker = None
     try:
@@ -86,7 +93,7 @@ def check(folder, programs, tokens, mode, complaints):
         counted = accepted(run)
         worker = start_worker(run, tokens)
         run.wait_for(lambda: accepted(run) > counted, PATIENCE_S, "a contribution of the next life")
-        if mode == "blocking" and KEPT not in last:
+        if mode != "overlapped" and KEPT not in last:
             say(f"the state directory does not keep the push: {last}")
         if KEPT in last and "before the coordinator answered its push" not in (run.folder / "w.log").read_text()[len(log):]:
             say("the next life does not ask about the kept push")
