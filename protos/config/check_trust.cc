@@ -57,8 +57,12 @@ void CheckNoise(const v1::RunConfig& config, std::vector<ConfigProblem>* problem
   }
   const auto shape = ShapeOf(ModelOptionsOf(config.model()));
   if (deviation == 0 || shape->FindProblem().has_value()) return;
-  const auto elements = static_cast<double>(shape->MakeManifest().elements());
-  const double norm = deviation * std::sqrt(elements / std::max(config.sync().fragments(), 1U));
+  const auto manifest = shape->MakeManifest();
+  // With an external model no more is known than what the configuration expects; 0: nothing.
+  const uint64_t elements =
+      manifest.has_value() ? manifest->elements() : config.model().external().parameters();
+  const double norm =
+      deviation * std::sqrt(static_cast<double>(elements) / std::max(config.sync().fragments(), 1U));
   if (norm > kMaxContributionNorm)
     add(absl::StrCat("and norm ", norm, " to a push, above the limit of ", kMaxContributionNorm));
 }
