@@ -44,12 +44,18 @@ absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run
   });
   const uint32_t active = std::max<uint32_t>(plan.active_workers, 1);
   InnerRound round;
-  for (uint32_t step = 0; step < plan.inner_steps; ++step) {
+  for (uint32_t done = 0; done < plan.inner_steps; ++done) {
     ATOLL_ASSIGN_OR_RETURN(round.interrupted, interrupt());
     if (round.interrupted) break;
-    const double tokens = TokensAtStep(run, plan.committed_tokens, step, active);
+    const double tokens = TokensAtStep(run, plan.committed_tokens, done, active);
     const double rate = LearningRateAt(run, SchedulePosition(run, tokens));
-    ATOLL_RETURN_IF_ERROR(TakeInnerStep(replica, rate, optimizer_warmup, round, context).status());
+    const absl::Status step = TakeInnerStep(replica, rate, optimizer_warmup, round, context).status();
+    if (IsNoMoreSteps(step)) {
+      context.worker_status->RequestDrain();
+      round.interrupted = true;
+      break;
+    }
+    ATOLL_RETURN_IF_ERROR(step);
   }
   return round;
 }

@@ -1,5 +1,6 @@
 #include "client/sync/load_published.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -50,7 +51,8 @@ class Loading {
 
 }  // namespace
 
-absl::Status LoadPublished(CoordinatorConnection& connection, const JoinedRun& info, Replica& replica) {
+absl::StatusOr<Version> LoadPublished(CoordinatorConnection& connection, const JoinedRun& info,
+                                      Replica& replica) {
   if (info.fragments.empty()) {
     return absl::FailedPreconditionError(
         "the run has no parameters yet: no worker has seeded it; start a worker first");
@@ -67,9 +69,11 @@ absl::Status LoadPublished(CoordinatorConnection& connection, const JoinedRun& i
     }
     versions.push_back(*version);
   }
-  if (info.run.sync.mode == SyncMode::kOverlapped) return absl::OkStatus();
-  return PullUntilOneVersion(versions,
-                             [&](size_t i, Version after) { return loading.Load(layouts[i], after); });
+  if (info.run.sync.mode != SyncMode::kOverlapped) {
+    ATOLL_RETURN_IF_ERROR(PullUntilOneVersion(
+        versions, [&](size_t i, Version after) { return loading.Load(layouts[i], after); }));
+  }
+  return *std::ranges::min_element(versions);
 }
 
 }  // namespace atl

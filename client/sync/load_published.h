@@ -9,8 +9,9 @@ namespace atl {
 
 /// Puts the head of every fragment into the replica. In a blocking run all are of one version: fragments that
 /// are behind are pulled again, and after five times it is Unavailable. In an overlapped run each has a
-/// version of its own. FailedPrecondition when the run is not seeded.
-absl::Status LoadPublished(CoordinatorConnection& connection, const JoinedRun& info, Replica& replica);
+/// version of its own. Returns the lowest version. FailedPrecondition when the run is not seeded.
+absl::StatusOr<Version> LoadPublished(CoordinatorConnection& connection, const JoinedRun& info,
+                                      Replica& replica);
 
 }  // namespace atl
 

@@ -138,7 +138,8 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Turn() {
   if (state_.to_evaluate.has_value() && !state_.evaluate_last) {
     ATOLL_RETURN_IF_ERROR(EvaluateBases(*std::exchange(state_.to_evaluate, std::nullopt)));
   }
-  ATOLL_RETURN_IF_ERROR(Step());
+  ATOLL_ASSIGN_OR_RETURN(const bool more, Step());
+  if (!more) return MaybeEnd();  // the next turn leaves
   // What came meanwhile need not be passed over.
   ATOLL_RETURN_IF_ERROR(adopter_.UseAnswers());
   // A round of a newer configuration may refuse what is encoded by this one, and the fragment would never go
@@ -147,7 +148,7 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Turn() {
   return MaybeEnd();
 }
 
-absl::Status OverlappedSync::Step() {
+absl::StatusOr<bool> OverlappedSync::Step() {
   const uint32_t active = std::max<uint32_t>(state_.first().base.plan.active_workers, 1);
   const auto ahead = static_cast<uint32_t>(state_.schedule->now() - state_.committed_at);
   const double tokens = TokensAtStep(state_.run, state_.committed_tokens, ahead, active);
@@ -157,7 +158,15 @@ absl::Status OverlappedSync::Step() {
   const Duration compute_before = first.compute;
   const auto step =
       TakeInnerStep(*parts_.replica, rate, *resume_state_.optimizer_warmup, first, context_, OverdueShare());
-  if (!step.ok()) return IsNotFinite(step.status()) ? adopter_.DropWindows(step.status()) : step.status();
+  if (IsNoMoreSteps(step.status())) {
+    context_.worker_status->RequestDrain();
+    return false;
+  }
+  if (IsNotFinite(step.status())) {
+    ATOLL_RETURN_IF_ERROR(adopter_.DropWindows(step.status()));
+    return true;
+  }
+  ATOLL_RETURN_IF_ERROR(step.status());
   state_.schedule->StepTaken();
   state_.computed += first.compute - compute_before;
   for (size_t i = 1; i < state_.fragments.size(); ++i) {
@@ -166,7 +175,7 @@ absl::Status OverlappedSync::Step() {
     window.tokens += step->tokens;
     window.loss_sum += first.loss_sum - loss_before;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 double OverlappedSync::OverdueShare() const {

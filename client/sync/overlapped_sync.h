@@ -57,7 +57,8 @@ class OverlappedSync {
   absl::StatusOr<MaybeEnd> Begin(ParameterPuller& puller);
   void TakeOver(std::vector<FragmentBase> bases);
   absl::StatusOr<MaybeEnd> Turn();
-  absl::Status Step();
+  /// False: the replica has no more steps to give, and the worker drains.
+  absl::StatusOr<bool> Step();
   /// The share of the fragments whose contribution has all the steps that it is to have, and is still not on
   /// its way: a worker that waited for its exchanges would not take this step.
   double OverdueShare() const;

@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLIENT_SYNC_REPLICA_H_
 #define ATOLL_CLIENT_SYNC_REPLICA_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -40,7 +41,12 @@ struct ReplicaState {
   uint64_t samples_consumed = 0;
   std::string random;                       // of the generator that dropout draws from; opaque
   std::vector<std::vector<float>> moments;  // of the inner optimizer, in the layout of its kind
+  std::vector<std::byte> opaque = {};       // of a replica that describes its state itself; may be all of it
 };
+
+/// What InnerStep returns when the data is over: the worker pushes what is done and leaves.
+absl::Status NoMoreSteps();
+bool IsNoMoreSteps(const absl::Status& step);
 
 /// One worker's copy of the model with its inner optimizer and its data: what the outer synchronisation
 /// drives. Not thread-safe: one thread owns a replica. Implemented by worker/torch, and by fakes in tests.
@@ -63,7 +69,8 @@ class Replica {
   virtual std::unique_ptr<FragmentEncoder> MakeEncoder(const EncoderOptions& options);
 
   /// One inner optimizer step at this learning rate, on the next samples of the worker's data.
-  /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged.
+  /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged. NoMoreSteps
+  /// when there are none.
   virtual absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) = 0;
 
   /// Trains on this part of the shared data from now on, from its first sample (see Seek).
@@ -81,7 +88,7 @@ class Replica {
   virtual absl::Status LoadState(const ReplicaState& state) = 0;
 
   /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout
-  /// off. OutOfRange when it is not finite.
+  /// off. OutOfRange when it is not finite, Unimplemented when the replica has no held-out text.
   virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
 };
 

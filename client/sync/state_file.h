@@ -93,6 +93,8 @@ class StateFileReader {
     return values;
   }
 
+  /// Whether nothing is left: for fields that were added at the end later.
+  bool AtEnd() const { return rest_.empty(); }
   uint8_t mark() const { return mark_; }
   /// OK when everything was there and nothing is left over.
   absl::Status Finish() const;

@@ -307,11 +307,11 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   const SyncEnd how = stopped ? SyncEnd::kStopped : *end;
   if (how != SyncEnd::kStopped) DeliverReport(heartbeater_, options_.final_heartbeats, context_);
   // No goodbye: it will be back within its lease, at its place in the data.
-  if (how == SyncEnd::kRestart) return {.code = ExitCode::kOk, .status = absl::OkStatus(), .restart = true};
+  if (how == SyncEnd::kRestart) return {.restart = true, .how = how};
   const bool drained = how == SyncEnd::kDrained || (how == SyncEnd::kStopped && commands.drain);
   if (drained) return EndOfDrain(how);
   session_.Leave(std::string(ReasonText(how)));
-  if (how != SyncEnd::kDiverged) return {};
+  if (how != SyncEnd::kDiverged) return {.how = how};
   return {.code = ExitCode::kNumerics,
           .status = absl::FailedPreconditionError(
               "the training diverged: several rounds in a row were not finite")};
@@ -322,7 +322,7 @@ WorkerEnd Worker::EndOfDrain(SyncEnd how) {
   if (!last.has_value()) {
     session_.Leave(std::string(ReasonText(how)));
     context_.log.Info("drained: nothing that was pushed last is lost");
-    return {};
+    return {.how = how};
   }
   const std::string what =
       absl::StrFormat("the last push, on version %d of fragment %d, %s", last->key.base.value(),
@@ -330,7 +330,8 @@ WorkerEnd Worker::EndOfDrain(SyncEnd how) {
   session_.Leave(absl::StrFormat("%s; %s", std::string(ReasonText(how)), what));
   return {.code = ExitCode::kUncounted,
           .status = absl::FailedPreconditionError(
-              absl::StrFormat("drained, but %s: %s", what, OutcomeText(last->outcome)))};
+              absl::StrFormat("drained, but %s: %s", what, OutcomeText(last->outcome))),
+          .how = how};
 }
 
 }  // namespace atl

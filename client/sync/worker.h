@@ -20,6 +20,7 @@
 #include "client/sync/retry_policy.h"
 #include "client/sync/retrying_connection.h"
 #include "client/sync/session.h"
+#include "client/sync/sync_end.h"
 #include "client/sync/worker_checkpoint.h"
 #include "common/exit_codes.h"
 #include "common/signature.h"
@@ -54,9 +55,10 @@ struct WorkerDeps {
 /// How a worker ended, and what its process should exit with. `status` says why when it is not a clean end.
 struct WorkerEnd {
   ExitCode code = ExitCode::kOk;
-  absl::Status status;
+  absl::Status status = {};
   bool reached = false;  // a coordinator has described its run
   bool restart = false;  // the process is to replace itself by a fresh one with the same arguments
+  std::optional<SyncEnd> how = std::nullopt;  // of a clean end, and of one whose last push did not count
 };
 
 /// One worker's life: join, build the model, join with it, seed when granted, train (or evaluate) until the

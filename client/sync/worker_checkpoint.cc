@@ -60,6 +60,8 @@ void PutReplica(StateFileWriter& file, const ReplicaState& state) {
   file.Text(state.random);
   file.Number(static_cast<uint32_t>(state.moments.size()));
   for (const std::vector<float>& moment : state.moments) file.Vector(std::span<const float>(moment));
+  // A release without this field reads files that have none.
+  if (!state.opaque.empty()) file.Vector(std::span<const std::byte>(state.opaque));
 }
 
 ReplicaState TakeReplica(StateFileReader& file) {
@@ -73,6 +75,7 @@ ReplicaState TakeReplica(StateFileReader& file) {
   const auto moments = file.Number<uint32_t>();
   // A count that is not true ends with the file.
   for (uint32_t i = 0; i < moments && i < 16; ++i) state.moments.push_back(file.Vector<float>());
+  if (!file.AtEnd()) state.opaque = file.Vector<std::byte>();
   return state;
 }
 

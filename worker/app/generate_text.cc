@@ -80,7 +80,7 @@ absl::Status GenerateFromRun(const GenerateFlags& flags, const Logger& log) {
   join.role = WorkerRole::kObserver;
   ATOLL_ASSIGN_OR_RETURN(const JoinedRun info, connection.Join(join));
   auto model = MakeModel(flags, info.run);
-  const absl::Status loaded = model.ok() ? LoadPublished(connection, info, **model) : model.status();
+  const absl::Status loaded = model.ok() ? LoadPublished(connection, info, **model).status() : model.status();
   connection.Leave(info.member, "done reading").IgnoreError();
   ATOLL_RETURN_IF_ERROR(loaded);
   return Write(flags, info.run, **model);

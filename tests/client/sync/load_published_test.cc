@@ -19,7 +19,7 @@ class LoadPublishedTest : public ::testing::Test {
     JoinCall join;
     join.worker = "observer-1";
     join.role = WorkerRole::kObserver;
-    return LoadPublished(coordinator_, coordinator_.Join(join).value(), replica_);
+    return LoadPublished(coordinator_, coordinator_.Join(join).value(), replica_).status();
   }
   /// Every parameter is one more, from the next pull on.
   void PublishBeforeTheNextPull() {

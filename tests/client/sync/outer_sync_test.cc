@@ -440,6 +440,33 @@ TEST(OuterSyncTest, DrainAtOncePushesWhatIsDone) {
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 2), 1e-5);
 }
 
+TEST(OuterSyncTest, DataThatIsOverDrains) {
+  for (const uint64_t over_at : {1, 3, 5}) {
+    Harness h;
+    h.coordinator.SeedWith(1.0F);
+    h.replica.on_step = [&](uint64_t step) { return step < over_at ? absl::OkStatus() : NoMoreSteps(); };
+    const auto end = h.Start().Run();
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(*end, SyncEnd::kDrained) << over_at;
+    EXPECT_EQ(h.replica.steps, over_at);
+    EXPECT_EQ(h.observer.not_finite, 0);
+    uint64_t pushed = 0;
+    for (const PushHeader& header : h.coordinator.headers) pushed += header.steps;
+    EXPECT_EQ(pushed, over_at - 1);
+  }
+}
+
+TEST(OuterSyncTest, AReplicaWithoutHeldOutTextHasNoEvaluation) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.evaluate_all = true;
+  h.replica.evaluation_error = absl::UnimplementedError("none");
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.replica.evaluations, 4u);
+  EXPECT_TRUE(h.worker_status.evaluations().empty());
+  EXPECT_EQ(h.log.str().find("diverged"), std::string::npos);
+}
+
 TEST(OuterSyncTest, ARestartFinishesTheRoundUnlessAtOnce) {
   for (const bool at_once : {false, true}) {
     Harness h;

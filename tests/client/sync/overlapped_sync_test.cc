@@ -380,6 +380,17 @@ TEST(OverlappedSync, DrainedAtOnceItPushesWhatIsDone) {
   EXPECT_EQ(h.coordinator.headers().back().steps, 2u);
 }
 
+TEST(OverlappedSync, DataThatIsOverDrains) {
+  StreamingHarness h;
+  h.fake->on_step = [](uint64_t step) { return step < 3 ? absl::OkStatus() : NoMoreSteps(); };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kDrained);
+  EXPECT_EQ(h.fake->steps, 3u);
+  EXPECT_EQ(h.observer.not_finite, 0);
+  EXPECT_EQ(h.coordinator.headers().back().steps, 2u);
+}
+
 TEST(OverlappedSync, DrainedWhileAPushIsOnItsWayItAwaitsTheVerdict) {
   StreamingHarness h;
   At(h,

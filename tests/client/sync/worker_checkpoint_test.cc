@@ -105,6 +105,24 @@ TEST_F(WorkerCheckpointTest, ARoundComesBackAsItWas) {
               ElementsAre(ElementsAre(1.5F, -2.0F, 0.25F), ElementsAre(3.0F, 4.0F, 6.0F)));
 }
 
+TEST_F(WorkerCheckpointTest, AStateThatAReplicaDescribesItselfComesBack) {
+  auto state = Open();
+  Save(*state, 6);
+  const std::string without = ReadFile(JoinPath(folder_, Files()[0])).value();
+  const std::vector<std::byte> bytes = {std::byte{7}, std::byte{0}, std::byte{9}};
+  RoundCheckpoint* const round = state->BeginRound();
+  ASSERT_NE(round, nullptr);
+  round->replica.opaque = bytes;
+  state->SaveRound();
+  EXPECT_EQ(state->LoadRound()->replica.opaque, bytes);
+  // Without one the file is that of earlier releases.
+  RoundCheckpoint* const next = state->BeginRound();
+  next->replica.opaque.clear();
+  state->SaveRound();
+  state->Flush();
+  EXPECT_EQ(ReadFile(JoinPath(folder_, Files().back())).value(), without);
+}
+
 TEST_F(WorkerCheckpointTest, TheNewestTwoAreKept) {
   auto state = Open();
   for (uint64_t base = 1; base <= 4; ++base) Save(*state, base);
