@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
+#include "client/setup/member_flags.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
@@ -37,57 +38,15 @@ const HelpText& ProgramHelp() {
 
 constexpr uint64_t kLargestSeed = uint64_t{1} << 53;  // what JSON keeps exactly
 
-struct LogFlags {
-  std::string format = "human";
-  std::string level = "info";
-};
-
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator, "Address of the coordinator's data port")
-      ->capture_default_str()
-      ->envname("ATOLL_COORDINATOR");
-  app.add_flag(
-      "--wait-forever", flags.wait_forever,
-      "Keep trying even when the failure looks permanent: an unknown host name, another CA, TLS on one "
-      "side only, the port of another program. Default: exit after a minute");
-  app.add_option("--name", flags.name,
-                 "Name in the run (a-z 0-9 . -); default: made once from the host name");
+  AddMemberFlags(app, flags.member);
   app.add_option("--data", flags.data, "Folder of token files, made by atoll-data; REQUIRED");
-  app.add_option("--state-dir", flags.state_dir,
-                 "Folder of the worker's identity and state, one per worker; REQUIRED");
   app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "Threads for computation; 0: LibTorch's choice. Give each process its share of the cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
-  app.add_option("--role", flags.role, "Role in the run")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"trainer", "evaluator"}));
-  app.add_option("--metrics-listen", flags.metrics_listen,
-                 "Serve Prometheus metrics on http://ADDRESS/metrics; default: none");
-  app.add_option("--drain-seconds", flags.drain_seconds,
-                 "After SIGTERM: seconds to push the steps done so far; 0: leave without pushing")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
-  app.add_option(
-         "--pull-streams", flags.pull_streams,
-         "Number of parallel connections per pull. Raise it on links where a single connection cannot use "
-         "the full bandwidth")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 16));
-  app.add_option(
-      "--ready-file", flags.ready_file,
-      "Keep this empty file while the worker is a member and reaches the coordinator; for readiness checks");
-  app.add_option(
-      "--peer-keys", flags.peer_keys,
-      "File of other workers' public keys, a name and 64 hexadecimal digits a line. Only these workers count "
-      "when parameters are compared; without it the coordinator says whose key is whose");
-  app.add_flag(
-      "--stop-on-any-difference", flags.stop_on_any_difference,
-      "Stop when any worker signed other parameters. Default: when at least as many differ as agree, twice");
-  app.add_option("--expect-run", flags.expect_run, "Join only the run with this name or id");
-  AddClientSecurityFlags(app, flags.security);
 }
 
 void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
@@ -120,15 +79,6 @@ void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
       ->check(CLI::Range(0, 1024));
 }
 
-void AddLogFlags(CLI::App& app, LogFlags& flags) {
-  app.add_option("--log-format", flags.format, "Log format; json writes one object per line")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"human", "json"}));
-  app.add_option("--log-level", flags.level, "Lowest level that is logged")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-}
-
 /// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means.
 /// Throws CLI::ValidationError on an option before the subcommand that the subcommand does not have.
 void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
@@ -141,13 +91,6 @@ void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
     for (const std::string& result : given->results()) option->add_result(result);
     option->run_callback();
   }
-}
-
-absl::StatusOr<Logger> MakeLogger(const LogFlags& flags) {
-  LogOptions options;
-  options.level = ParseLogLevel(flags.level).value_or(LogLevel::kInfo);
-  options.format = flags.format == "json" ? LogFormat::kJson : LogFormat::kText;
-  return Logger::Create(options);
 }
 
 int Main(int argc, char** argv) {
@@ -173,7 +116,7 @@ int Main(int argc, char** argv) {
        .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected, ExitCode::kBadFiles}});
   const auto required = [&] {
     if (generating->parsed()) TakeOverOptions(app, *generating);
-    if (generating->parsed() || (!worker.data.empty() && !worker.state_dir.empty())) return;
+    if (generating->parsed() || (!worker.data.empty() && !worker.member.state_dir.empty())) return;
     throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
   };
   if (const auto code = ParseCommandLine(app, argc, argv, required)) return ToInt(*code);

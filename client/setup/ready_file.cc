@@ -26,7 +26,7 @@ absl::Status ReadyFile::Check(const std::string& path) {
 }
 
 ReadyFile::ReadyFile(std::string path, WorkerObserver* next, const Logger& log)
-    : path_(std::move(path)), next_(next), log_(log) {
+    : ForwardingObserver(next), path_(std::move(path)), log_(log) {
   if (!path_.empty()) RemoveFile(path_).IgnoreError();  // a folder that cannot be written to is told below
 }
 
@@ -54,7 +54,7 @@ void ReadyFile::OnJoined(const JoinedRun& info, bool rejoin) {
     unanswered_ = 0;
     Set(true);
   }
-  next_->OnJoined(info, rejoin);
+  ForwardingObserver::OnJoined(info, rejoin);
 }
 
 void ReadyFile::OnHeartbeat(bool ok, Duration round_trip) {
@@ -63,32 +63,7 @@ void ReadyFile::OnHeartbeat(bool ok, Duration round_trip) {
     unanswered_ = ok ? 0 : unanswered_ + 1;
     Set(joined_ && unanswered_ < kPatience);
   }
-  next_->OnHeartbeat(ok, round_trip);
+  ForwardingObserver::OnHeartbeat(ok, round_trip);
 }
-
-void ReadyFile::OnPhase(WorkerPhase phase) { next_->OnPhase(phase); }
-void ReadyFile::OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) {
-  next_->OnInnerStep(step, learning_rate, compute);
-}
-void ReadyFile::OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,
-                         Duration transfer) {
-  next_->OnPulled(fragment, version, wire_bytes, waited, transfer);
-}
-void ReadyFile::OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) {
-  next_->OnPushed(fragment, result, wire_bytes, exchange);
-}
-void ReadyFile::OnUsed(FragmentId fragment, Version version, uint64_t steps_since_push) {
-  next_->OnUsed(fragment, version, steps_since_push);
-}
-void ReadyFile::OnPushSkipped(FragmentId fragment) { next_->OnPushSkipped(fragment); }
-void ReadyFile::OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) {
-  next_->OnRound(steps, tokens, mean_loss, duration);
-}
-void ReadyFile::OnRoundNotFinite() { next_->OnRoundNotFinite(); }
-void ReadyFile::OnEvaluated(const EvaluationReport& report, Duration compute) {
-  next_->OnEvaluated(report, compute);
-}
-void ReadyFile::OnRetry(const absl::Status& error, Duration pause) { next_->OnRetry(error, pause); }
-void ReadyFile::OnWaited(Duration waited) { next_->OnWaited(waited); }
 
 }  // namespace atl

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/sync/observer.h"
+#include "client/sync/forwarding_observer.h"
 #include "common/log.h"
 #include "common/mutex.h"
 
@@ -12,7 +12,7 @@ namespace atl {
 
 /// A file that is there while the worker is a member of its run and the coordinator answers its heartbeats:
 /// for a supervisor (a kubelet's exec probe) to look at. Hands everything on to the next observer.
-class ReadyFile final : public WorkerObserver {
+class ReadyFile final : public ForwardingObserver {
  public:
   /// So many heartbeats in a row unanswered, and the file is gone.
   static constexpr int kPatience = 3;
@@ -26,25 +26,12 @@ class ReadyFile final : public WorkerObserver {
   ~ReadyFile() override;
 
   void OnJoined(const JoinedRun& info, bool rejoin) override;
-  void OnPhase(WorkerPhase phase) override;
-  void OnInnerStep(const InnerStepResult& step, double learning_rate, Duration compute) override;
-  void OnPulled(FragmentId fragment, Version version, uint64_t wire_bytes, Duration waited,
-                Duration transfer) override;
-  void OnPushed(FragmentId fragment, PushResultKind result, uint64_t wire_bytes, Duration exchange) override;
-  void OnUsed(FragmentId fragment, Version version, uint64_t steps_since_push) override;
-  void OnPushSkipped(FragmentId fragment) override;
-  void OnRound(uint32_t steps, uint64_t tokens, double mean_loss, Duration duration) override;
-  void OnRoundNotFinite() override;
-  void OnEvaluated(const EvaluationReport& report, Duration compute) override;
   void OnHeartbeat(bool ok, Duration round_trip) override;
-  void OnRetry(const absl::Status& error, Duration pause) override;
-  void OnWaited(Duration waited) override;
 
  private:
   void Set(bool ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
-  WorkerObserver* const next_;
   const Logger log_;
 
   Mutex mutex_;

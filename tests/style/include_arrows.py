@@ -83,7 +83,7 @@ WORKER_STEPS = {
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
     "worker/island": CORE + ["client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
-    "worker/app": CORE + ["protos", "monitoring", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
+    "worker/app": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
                           "worker/torch", "worker/island"],
 }
 
@@ -106,12 +106,16 @@ ALLOWED = {
 # A program's main file is where the parts are put together: it may include every folder of its side.
 WIRING = {
     "server/main.cc": ["common", "core", "core/protocol", "storage", "protos", "monitoring", "server"],
-    "worker/main.cc": ["common", "core", "core/protocol", "protos", "monitoring", "client/setup", "worker"],
+    "worker/main.cc": ["common", "core", "core/protocol", "protos", "client/setup", "worker"],
     "worker/data_main.cc": ["common", "core", "worker/data"],
 }
 
-# Tests of the coordinator's rooms try them in a whole run.
-WHOLE_RUN = ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot", "server/run/run_configs"] + SERVER_STEPS["server"]
+# Tests of these rooms try them in a whole run.
+WHOLE_RUN = {
+    "tests/server/": ["server", "server/all_evaluations", "server/launch", "server/run/config_snapshot",
+                      "server/run/run_configs"] + SERVER_STEPS["server"],
+    "tests/client/library/": ["common", "core"],
+}
 
 # A foreign type stops at its folder.
 RPC = ["protos", "server/rpc", "server/web", "client/rpc", "cli", "server/main.cc", "worker/main.cc"]
@@ -194,7 +198,7 @@ def check_arrow(path, header):
         allowed = WIRING[source]
         fine = any(inside(target, f) for f in allowed)
     else:
-        allowed = ALLOWED[source] + (WHOLE_RUN if path.startswith("tests/server/") else [])
+        allowed = ALLOWED[source] + next((also for folder, also in WHOLE_RUN.items() if path.startswith(folder)), [])
         fine = target == source or target in allowed
     if fine or header.startswith("atoll/version"):
         return None

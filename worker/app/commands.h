@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "client/setup/member_flags.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
 #include "protos/transport/channel_security.h"
@@ -13,22 +14,10 @@
 namespace atl {
 
 struct WorkerFlags {
-  std::string coordinator = "127.0.0.1:7600";
-  std::string name;
+  MemberFlags member;
   std::string data;
-  std::string state_dir;
   std::string device = "auto";
   int threads = 0;
-  std::string role = "trainer";
-  std::string metrics_listen;
-  std::string expect_run;
-  std::string ready_file;
-  std::string peer_keys;
-  bool stop_on_any_difference = false;
-  double drain_seconds = 20;
-  uint32_t pull_streams = 1;
-  bool wait_forever = false;
-  ClientSecurityFlags security;
 };
 
 struct GenerateFlags {

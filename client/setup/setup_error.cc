@@ -1,0 +1,28 @@
+#include "client/setup/setup_error.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+
+namespace atl {
+namespace {
+
+constexpr char kExitCodeUrl[] = "atoll.exit-code";
+
+}  // namespace
+
+absl::Status WithExitCode(absl::Status status, ExitCode code) {
+  if (!status.ok()) status.SetPayload(kExitCodeUrl, absl::Cord(std::to_string(ToInt(code))));
+  return status;
+}
+
+ExitCode SetupExitCode(const absl::Status& status) {
+  const auto payload = status.GetPayload(kExitCodeUrl);
+  int code = 0;
+  if (payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code))
+    return static_cast<ExitCode>(code);
+  return LocalExitCode(status);
+}
+
+}  // namespace atl
