@@ -70,8 +70,9 @@ CLIENT_STEPS = {
     "client/rpc": CORE + ["protos", "client/sync"],
     "client/metrics": CORE + ["protos", "monitoring", "client/sync"],
     "client/setup": CORE + ["protos", "client/sync", "client/rpc", "client/metrics"],
-    "client/ipc": [],
-    "client/engine": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "client/ipc"],
+    "client/ipc": ["client/include"],
+    "client/engine": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "client/ipc",
+                             "client/include"],
     "client/include": [],
     "client/library": ["client/include", "client/ipc"],
 }
