@@ -23,6 +23,7 @@ absl::Status Void(std::string_view what) {
 absl::StatusOr<JoinedRun> Session::Describe() {
   JoinCall question = parameters_;
   question.manifest_hash.clear();
+  question.manifest.reset();
   ATOLL_ASSIGN_OR_RETURN(JoinedRun info, connection_->Join(question));
   parameters_.expected_run = info.member.run_id;
   return info;

@@ -133,7 +133,9 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
         absl::StrFormat("the token files of worker '%s' do not fit the run: %s", call.worker, what));
   };
   const std::string& tokenizer = configs_->run().data.tokenizer;
-  if (tokenizer != kNoTokenizer && dataset.tokenizer != tokenizer) {
+  // Without a tokenizer the worker's data are no token files: only their fingerprint can be compared.
+  const bool compared = tokenizer != kNoTokenizer && !dataset.tokenizer.empty();
+  if (compared && dataset.tokenizer != tokenizer) {
     return mismatch(
         absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer, tokenizer));
   }

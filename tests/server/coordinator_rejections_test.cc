@@ -173,6 +173,8 @@ TEST_F(CoordinatorRejections, AJoinThatDoesNotFitTheRun) {
   EXPECT_EQ(ReasonOf(run_.coordinator().Join(call).status()), RejectionReason::kDatasetMismatch);
   call.dataset->tokenizer = "bytes";
   EXPECT_TRUE(run_.coordinator().Join(call).ok());
+  call.dataset->tokenizer = "";
+  EXPECT_TRUE(run_.coordinator().Join(call).ok()) << "the worker's data are no token files";
   call.worker = "d";
   call.dataset->fingerprint = "g";
   EXPECT_TRUE(run_.coordinator().Join(call).ok()) << "nothing was contributed yet";

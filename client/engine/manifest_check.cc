@@ -1,0 +1,38 @@
+#include "client/engine/manifest_check.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/model_shape.h"
+
+namespace atl {
+
+absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
+                                        const std::string& base_fingerprint) {
+  Manifest manifest;
+  for (const ipc::Tensor& tensor : tensors) {
+    if ((tensor.flags & ~uint32_t{ATL_TENSOR_EMBEDDING}) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("tensor '%s': flags %#x are unknown to this release", tensor.name, tensor.flags));
+    }
+    manifest.tensors.push_back({.name = tensor.name,
+                                .shape = tensor.shape,
+                                .embedding = (tensor.flags & ATL_TENSOR_EMBEDDING) != 0});
+  }
+  manifest.base_fingerprint = base_fingerprint;
+  if (manifest.tensors.empty())
+    return absl::InvalidArgumentError("the model has no tensors; give at least one");
+  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
+  return manifest;
+}
+
+absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
+  std::optional<Manifest> theirs = run.manifest;
+  if (!theirs.has_value()) theirs = ShapeOf(run.run.model)->MakeManifest();
+  if (!theirs.has_value()) return absl::OkStatus();
+  const std::string difference = DifferenceFromRun(*theirs, caller);
+  if (difference.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference));
+}
+
+}  // namespace atl

@@ -1,0 +1,25 @@
+#ifndef ATOLL_CLIENT_ENGINE_MANIFEST_CHECK_H_
+#define ATOLL_CLIENT_ENGINE_MANIFEST_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/ipc/messages.h"
+#include "client/sync/connection.h"
+#include "core/manifest.h"
+
+namespace atl {
+
+/// The caller's tensors. InvalidArgument names the one that no run can have.
+absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
+                                        const std::string& base_fingerprint);
+
+/// InvalidArgument when it is not the run's model: names the first difference. OK while only the workers know
+/// the run's model and none has brought it: Join then checks.
+absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller);
+
+}  // namespace atl
+
+#endif  // ATOLL_CLIENT_ENGINE_MANIFEST_CHECK_H_
