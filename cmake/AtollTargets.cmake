@@ -49,6 +49,32 @@ function(atoll_binary)
   target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS})
 endfunction()
 
+# atoll_c_library(NAME atoll_client VERSION 1 SRCS ... DEPS ... EXPORTS exports.map): a shared library in lib/ with a C
+# interface. It carries its C++ runtime and hides everything but the exports, so that one binary serves every compiler and
+# interpreter. No precompiled header: those have Abseil.
+function(atoll_c_library)
+  cmake_parse_arguments(A "" "NAME;VERSION;EXPORTS" "SRCS;DEPS" ${ARGN})
+  add_library(${A_NAME} SHARED ${A_SRCS})
+  add_library(atoll::${A_NAME} ALIAS ${A_NAME})
+  set_target_properties(${A_NAME} PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${A_VERSION} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${A_EXPORTS})
+  target_include_directories(${A_NAME}
+    PRIVATE ${PROJECT_SOURCE_DIR}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/client/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS})
+  # A sanitizer's runtime belongs to the program.
+  if(NOT ATOLL_SANITIZE)
+    target_link_options(${A_NAME} PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,defs)
+  endif()
+  target_link_options(${A_NAME} PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${A_EXPORTS} -Wl,--exclude-libs,ALL -Wl,--as-needed
+    # Parts of the C++ runtime that nobody calls would ask for functions of a newer C library. mold drops the parts and keeps
+    # what they ask for.
+    -Wl,--gc-sections $<$<CXX_COMPILER_ID:GNU>:-fuse-ld=bfd>)
+endfunction()
+
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
 # The target unit_tests builds what the unit tests need that scripts/test.sh runs under AddressSanitizer, with the labels

@@ -1,0 +1,64 @@
+#include "client/library/snapshot.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace atl::library {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+Result Nonsense() { return Failure(ATL_INTERNAL, "the engine's message makes no sense: no snapshot"); }
+
+}  // namespace
+
+Result Snapshot::Pull(std::vector<ipc::Option> options, std::unique_ptr<Snapshot>& snapshot) {
+  std::unique_ptr<EngineProcess> engine;
+  Result started = EngineProcess::Start(options, engine);
+  if (!started.ok()) return started;
+  std::erase_if(options, [](const ipc::Option& option) {
+    return option.name == "engine" || option.name == "log-file";
+  });
+  const ipc::Hello hello{
+      .snapshot = 1, .caller_pid = ::getpid(), .options = std::move(options), .tensors = {}};
+  static_cast<void>(engine->Send(ipc::MessageType::kHello, ipc::Encode(hello)));
+  ipc::MessageType type{};
+  std::string body;
+  Result received = engine->Receive(Milliseconds(-1), type, body);
+  if (!received.ok()) return received;
+  if (type == ipc::MessageType::kRefused) {
+    const auto refused = ipc::DecodeRefused(body);
+    if (!refused.has_value()) return Nonsense();
+    return Failure(refused->code == ATL_OK ? ATL_UNKNOWN : refused->code, refused->message);
+  }
+  if (type != ipc::MessageType::kSnapshot) return Nonsense();
+  engine->AwaitEnd(Milliseconds(5000));
+  snapshot.reset(new Snapshot(std::move(engine)));
+  return snapshot->Take(body);
+}
+
+Result Snapshot::Take(const std::string& body) {
+  auto facts = ipc::DecodeSnapshot(body);
+  if (!facts.has_value()) return Nonsense();
+  facts_ = *std::move(facts);
+  uint64_t end = 0;
+  for (size_t i = 0; i < facts_.tensors.size(); ++i) {
+    const ipc::Piece& piece = facts_.pieces[i];
+    uint64_t elements = 1;
+    for (const int64_t size : facts_.tensors[i].shape) elements *= static_cast<uint64_t>(size);
+    if (piece.elements != elements || piece.offset > UINT64_MAX / 8 - elements) return Nonsense();
+    end = std::max(end, piece.offset + elements);
+  }
+  if (end > UINT64_MAX / sizeof(float) || !engine_->values().Map(end * sizeof(float))) return Nonsense();
+  return {};
+}
+
+std::span<const float> Snapshot::values(size_t index) const {
+  const ipc::Piece& piece = facts_.pieces[index];
+  return engine_->values().floats().subspan(piece.offset, piece.elements);
+}
+
+}  // namespace atl::library
