@@ -83,9 +83,16 @@ absl::StatusOr<std::unique_ptr<SeedSession>> SeedUpload::Start(const Coordinator
                   absl::StrFormat("worker '%s' joined with manifest %s and seeds with %s", caller.worker,
                                   joined_with, ManifestHash(manifest)));
   }
-  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts, LayOutSeed(context, caller, manifest));
+  auto layouts = LayOutSeed(context, caller, manifest);
+  if (!layouts.ok()) {
+    // As an upload that broke off: after some of them it is another worker's turn.
+    Effects passed_on;
+    context.state->seeding().SeedUploadAborted(caller.worker, passed_on);
+    (void)context.effect_executor->Execute(passed_on);
+    return layouts.status();
+  }
   return std::unique_ptr<SeedSession>(
-      new SeedUpload(context, caller, manifest, std::move(layouts), std::move(adopt)));
+      new SeedUpload(context, caller, manifest, *std::move(layouts), std::move(adopt)));
 }
 
 SeedUpload::SeedUpload(const CoordinatorContext& context, const MemberRef& caller, const Manifest& manifest,
@@ -147,7 +154,7 @@ absl::Status SeedUpload::CheckGrant() const {
   Effects effects;
   const absl::Status may = context_.state->seeding().CheckSeeder(caller_, context_.clock->Now(), effects);
   (void)context_.effect_executor->Execute(effects);
-  return may;
+  return absl::IsAlreadyExists(may) ? NotAgain(context_, caller_, manifest_, may) : may;
 }
 
 absl::Status SeedUpload::NotStored(const absl::Status& rejection) const {

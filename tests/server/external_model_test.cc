@@ -100,6 +100,25 @@ TEST(ExternalModel, TheSlowerOfTwoModelsIsToldWhatDiffers) {
               HasSubstr("send the manifest with the Join to be told what differs"));
 }
 
+TEST(ExternalModel, AnUploadThatEndsSecondIsToldWhatDiffers) {
+  TestRun run(ExternalRun());
+  const auto slow = run.coordinator().Join(With("a", Narrower()));
+  const auto quick = run.coordinator().Join(With("b", SmallManifest()));
+  ASSERT_TRUE(slow.ok() && quick.ok());
+  auto upload = run.coordinator().StartSeed(slow->member, Narrower());
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  const std::vector<float> zeros(kSmallElements, 0.0F);
+  ASSERT_TRUE((*upload)->Append(FragmentId(0), 0, AsBytes(zeros)).ok());
+  for (int broken = 0; broken < 3; ++broken) {
+    ASSERT_TRUE(run.coordinator().StartSeed(slow->member, Narrower()).ok());
+  }
+  ASSERT_TRUE(run.Seed(quick->member, Ones()).ok()) << "the grant has passed on";
+  const absl::Status late = (*upload)->Finish().status();
+  EXPECT_EQ(ReasonOf(late), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(Message(late), HasSubstr("tensor 'b' has shape [50, 9], and [50, 10] in the run"));
+  EXPECT_EQ(run.coordinator().GetStatus(0).parameters, 800U);
+}
+
 TEST(ExternalModel, FrozenParametersAreThoseOfTheRun) {
   TestRun run(ExternalRun());
   Manifest over = SmallManifest();
@@ -156,6 +175,20 @@ TEST(ExternalModel, AnotherNumberOfParametersThanExpectedSeedsNothing) {
   run.options().run.model.external()->parameters = 801;
   const absl::Status started = run.Restart();
   EXPECT_THAT(Message(started), HasSubstr("model.external.parameters is 801, and the model has 800"));
+}
+
+TEST(ExternalModel, AModelThatCannotSeedLetsAnotherDoIt) {
+  TestRun run(ExternalRun(800));
+  const auto wrong = run.coordinator().Join(With("a", Narrower()));
+  const auto right = run.coordinator().Join(With("b", SmallManifest()));
+  ASSERT_TRUE(wrong.ok() && right.ok());
+  EXPECT_TRUE(wrong->seed_granted);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(run.coordinator().StartSeed(wrong->member, Narrower()).status()));
+  }
+  EXPECT_FALSE(run.Heartbeat(wrong->member)->seed_granted);
+  EXPECT_TRUE(run.Heartbeat(right->member)->seed_granted);
+  EXPECT_TRUE(run.Seed(right->member, Ones()).ok());
 }
 
 TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
