@@ -23,6 +23,8 @@ services. If nothing is missing, it changes nothing and needs neither root nor s
                    wan    bench/wan/wan.py
                    containers  the test k8s_containers
                    browser  headless Chromium, for the test of the web page (300 MB)
+                   interop  a virtual environment with the packages of scripts/interop.txt (PyTorch, Transformers,
+                            Lightning), for tests of the Python package; see scripts/interop.sh --help
                  scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64; with --full
                  also fuzz,fresh,containers
   --list         only print the packages of the groups
@@ -59,6 +61,9 @@ for group in ${groups//,/ }; do
   packages+=("${found[@]}")
 done
 
+interop=no
+case ",$groups," in *,interop,*) interop=yes ;; esac
+
 if [ "$mode" = list ]; then
   printf '%s\n' "${packages[@]}"
   exit 0
@@ -83,7 +88,9 @@ done
 
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup: all ${#packages[@]} packages are installed"
-  exit 0
+  if [ "$interop" = no ]; then exit 0; fi
+  if [ "$mode" = check ]; then exec scripts/interop.sh --check; fi
+  exec scripts/interop.sh
 fi
 echo "setup: missing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
 [ "$mode" = install ] || exit 1
@@ -131,3 +138,4 @@ if [ ${#new_units[@]} -gt 0 ] && command -v systemctl >/dev/null; then
   "${as_root[@]}" systemctl --quiet disable "${new_units[@]}" 2>/dev/null || true
 fi
 echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"
+if [ "$interop" = yes ]; then scripts/interop.sh; fi
