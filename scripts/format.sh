@@ -43,7 +43,7 @@ fi
 
 if [ ${#files[@]} -eq 0 ]; then
   mapfile -d '' -t files < <(find common core storage protos monitoring server client worker cli tests bench \
-    \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 2>/dev/null | sort -z)
+    \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 2>/dev/null | sort -z)
 fi
 if [ "$check" = yes ]; then
   "$formatter" --dry-run --Werror "${files[@]}"

@@ -9,7 +9,7 @@ import statistics
 import sys
 
 CODE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli"]
-CODE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
+CODE_SUFFIXES = {".h", ".hpp", ".cc", ".cu", ".cuh"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".proto"}
 TEXT_FOLDERS = CODE_FOLDERS + ["simulate", "tests", "bench", "scripts", "cmake", "docs", "k8s", "examples", ".ci"]
 
@@ -62,7 +62,7 @@ def check_code_file(path, text):
     lines = text.count("\n")
     if lines > MAX_FILE_LINES:
         found.append(f"{path}: {lines} lines (at most {MAX_FILE_LINES})")
-    if path.endswith((".h", ".cuh")):
+    if path.endswith((".h", ".hpp", ".cuh")):
         found += check_guard(path, text)
     if path.endswith((".cc", ".cu")):
         found += check_functions(path, text)

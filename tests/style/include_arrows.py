@@ -74,6 +74,7 @@ CLIENT_STEPS = {
     "client/engine": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "client/ipc",
                              "client/include"],
     "client/include": [],
+    "client/example": ["client/include"],
     "client/library": ["client/include", "client/ipc"],
 }
 
@@ -155,15 +156,15 @@ OFF_FIBERS = [
 THREADS = r"(thread|mutex|shared_mutex|condition_variable|future|stop_token|latch|barrier|semaphore)$"
 OWN_TIME = re.compile(r"(steady_clock::now|absl::SleepFor|sleep_for|sleep_until)")
 
-PLAIN = ["client/include", "client/ipc", "client/library"]
+PLAIN = ["client/include", "client/example", "client/ipc", "client/library"]
 
-SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
+SUFFIXES = {".h", ".hpp", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def inside(path, folder):
     """Whether a folder, a unit without its suffix, or a file named in full holds `path`."""
-    return path == folder or path.startswith(folder + "/") or path in (folder + ".h", folder + ".cc")
+    return path == folder or path.startswith(folder + "/") or path in (folder + ".h", folder + ".hpp", folder + ".cc")
 
 
 def deepest(path, folders):
