@@ -1,6 +1,7 @@
-# cmake --install, and one Debian package for each of the two sides of a run:
-#   atoll-coordinator  atoll-coordinator, atollctl, atoll-data
-#   atoll-worker       atoll-worker (the only one that needs LibTorch)
+# cmake --install, and the Debian packages:
+#   atoll-coordinator   atoll-coordinator, atollctl, atoll-data
+#   atoll-worker        atoll-worker (the only one that needs LibTorch)
+#   libatoll-client1, libatoll-client-dev   AtollInstallClient.cmake
 include(GNUInstallDirs)
 
 set(ATOLL_COMPONENT_coordinator atoll-coordinator atollctl atoll-data)
@@ -28,6 +29,7 @@ if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/examples)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${coordinator_doc} COMPONENT coordinator
     FILES_MATCHING PATTERN "*.yaml")
 endif()
+include(AtollInstallClient)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL ${components})
@@ -45,6 +47,7 @@ set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_COORDINATOR_PACKAGE_NAME atoll-coordinator)
 set(CPACK_DEBIAN_WORKER_PACKAGE_NAME atoll-worker)
 # Without it LibTorch multiplies matrices with the reference BLAS, some hundred times slower.
