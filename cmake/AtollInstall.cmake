@@ -1,7 +1,7 @@
 # cmake --install, and the Debian packages:
 #   atoll-coordinator   atoll-coordinator, atollctl, atoll-data
 #   atoll-worker        atoll-worker (the only one that needs LibTorch)
-#   libatoll-client1, libatoll-client-dev   AtollInstallClient.cmake
+#   libatoll-client1, libatoll-client-dev, python3-atoll   AtollInstallClient.cmake
 include(GNUInstallDirs)
 
 set(ATOLL_COMPONENT_coordinator atoll-coordinator atollctl atoll-data)

@@ -1,6 +1,7 @@
 # What a program of another project needs to be a worker. Components and their Debian packages:
 #   client      libatoll-client1     the shared library, and the engine that it starts
 #   client_dev  libatoll-client-dev  headers, the CMake package Atoll, atoll-client.pc, the example
+#   python      python3-atoll        the Python package, over the library
 # The installed files name no absolute path: the folder can be moved. The library finds the engine from its own place.
 include(CMakePackageConfigHelpers)
 
@@ -46,4 +47,31 @@ Turns a training loop in any language into a worker of an Atoll run. Holds the l
   set(CPACK_COMPONENT_CLIENT_DEV_DESCRIPTION
     "Client library of Atoll, files for development
 Headers for C and C++17, the CMake package Atoll, a pkg-config file and an example.")
+endif()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/python/atoll/__init__.py AND TARGET atoll_client)
+  list(APPEND components python)
+  # The same folder for every Python 3 of Debian.
+  set(python_dir lib/python3/dist-packages)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/atoll DESTINATION ${python_dir} COMPONENT python
+    PATTERN __pycache__ EXCLUDE PATTERN _native EXCLUDE PATTERN "*.pyc" EXCLUDE)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/python/METADATA.in ${CMAKE_BINARY_DIR}/gen/package/METADATA @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/gen/package/METADATA
+    DESTINATION ${python_dir}/atoll-${PROJECT_VERSION}.dist-info COMPONENT python)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE COMPONENT python
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-atoll RENAME copyright)
+
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-atoll)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3:any (>= 3.9), libatoll-client1 (>= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS python3-torch)
+  # They compile the package for the installed Pythons, and remove what was compiled.
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    ${CMAKE_CURRENT_LIST_DIR}/python/postinst ${CMAKE_CURRENT_LIST_DIR}/python/prerm)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION
+    "Python package of Atoll, DiLoCo training as a service
+Makes a training loop in Python a worker of an Atoll run, in five lines.")
 endif()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Images, the chart and the manifests name the version of CMakeLists.txt and no other; CHANGELOG.md begins with it.
+"""Images, the chart, the manifests and the Python package name the version of CMakeLists.txt and no other; CHANGELOG.md begins
+with it.
 
 Usage: versions_test.py [ROOT]. Prints one line for each other version; exit code 1 when there is one.
 """
@@ -33,6 +34,10 @@ def complaints(version):
     first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
     if first is None or first.group(1) != version:
         yield f"CHANGELOG.md: the newest entry is not {version}"
+    python = ROOT / "python/atoll/_version.py"
+    named = re.findall(r"^__version__ = \"(.*)\"$", python.read_text(), re.M)
+    if named != [version]:
+        yield f"{python.relative_to(ROOT)}: names {named or 'no version'}; the version is {version}"
 
 
 def main():

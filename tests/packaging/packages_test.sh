@@ -58,3 +58,14 @@ for file in usr/include/atoll/client.h usr/include/atoll/client.hpp 'usr/lib/.*l
   holds "$file"
 done
 depends_on 'libatoll-client1 \(= '
+
+open_package python3-atoll
+depends_on 'libatoll-client1 \(>= '
+[ "$(dpkg-deb -f "$deb" Architecture)" = all ] || die "python3-atoll is not for every architecture"
+version=$(dpkg-deb -f "$deb" Version)
+library_dir=$(dirname "$(find "$work/libatoll-client1" -name libatoll_client.so.1)")
+for try in 'importlib.metadata.version("atoll")' atoll.__version__ 'atoll._library.load().version()'; do
+  said=$(cd "$work" && PYTHONPATH=$work/python3-atoll/usr/lib/python3/dist-packages LD_LIBRARY_PATH=$library_dir \
+    /usr/bin/python3 -B -c "import importlib.metadata, atoll._library; print($try)")
+  [ "$said" = "$version" ] || die "python3-atoll $version: $try is '$said'"
+done
