@@ -1,0 +1,218 @@
+"""The low level: a worker whose loop you write event by event. Needs neither PyTorch nor NumPy.
+
+    with Client(options, tensors) as client:
+        while True:
+            event = client.next()
+            if event.kind is EventKind.END:
+                break
+            ...                       # see EventKind
+            client.answer(...)
+
+`atoll.join` does this for PyTorch and NumPy; use Client for anything else.
+"""
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _library
+from .errors import FailedPrecondition, InvalidArgument
+
+Options = Mapping[str, Union[str, int, float, bool, os.PathLike, None]]
+
+
+class EventKind(enum.IntEnum):
+    """What the engine asks for. include/atoll/client.h specifies each."""
+
+    JOINED = 1
+    READ = 2
+    WRITE = 3
+    STEP = 4
+    PARTITION = 5
+    SEEK = 6
+    SAVE = 7
+    LOAD = 8
+    EVALUATE = 9
+    END = 10
+
+
+class Outcome(enum.IntEnum):
+    """How an event was carried out."""
+
+    DONE = 0
+    NOT_FINITE = 1
+    DECLINED = 2
+    FAILED = 3
+
+
+class EndReason(enum.IntEnum):
+    """Why a worker has left."""
+
+    FINISHED = 1
+    DRAINED = 2
+    STOPPED = 3
+    RESTART = 4
+    FAILED = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorSpec:
+    """One parameter tensor. Its index is its place in the list that opened the client."""
+
+    name: str
+    shape: Tuple[int, ...]
+    embedding: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """READ: write the tensor to `values`. WRITE: read it from there. Valid until the event's answer."""
+
+    tensor: int
+    values: memoryview  # of float32, flat, row-major
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One event; which fields count depends on `kind`."""
+
+    kind: EventKind
+    pieces: Tuple[Piece, ...] = ()
+    learning_rate: float = 0.0
+    version: int = 0
+    local_step: int = 0
+    partition: int = 0
+    partitions: int = 1
+    samples: int = 0
+    state: Optional[memoryview] = None
+    max_batches: int = 0
+    exit_code: int = 0
+    end_code: int = 0
+    end_reason: Optional[EndReason] = None
+    text: str = ""
+
+
+class Client:
+    """One worker. Use it from one thread; status, drain and stop may be called from any thread."""
+
+    def __init__(self, options: Options, tensors: Sequence[TensorSpec]):
+        """Starts the engine. `options`: names of client.h with `_` or `-`, such as coordinator and state_dir."""
+        self._handle: Any = None
+        self._library = _library.load()
+        self.tensors = list(tensors)
+        self._handle = self._library.open(option_list(options), [(t.name, t.shape, int(t.embedding)) for t in self.tensors])
+
+    def next(self, timeout_seconds: float = -1.0) -> Optional[Event]:
+        """Waits for the next event; None when the timeout is over. A negative timeout never ends."""
+        record = self._library.next(self._open(), timeout_seconds)
+        if record is None:
+            return None
+        try:
+            kind = EventKind(record.kind)
+        except ValueError:
+            raise FailedPrecondition(f"the engine sent an event of the unknown kind {record.kind}: install the atoll package "
+                                     "of the engine's version") from None
+        return _event(kind, record)
+
+    def answer(self, outcome: Outcome = Outcome.DONE, *, message: str = "", loss: float = float("nan"),
+               gradient_norm: float = float("nan"), data_seconds: float = 0.0, tokens: int = 1, samples: int = 0,
+               optimizer_steps: int = 0, state: Optional[bytearray] = None, state_kind: str = "") -> None:
+        """Answers the event that next() returned last."""
+        self._library.answer(self._open(), int(outcome), message, state, state_kind, loss=loss, gradient_norm=gradient_norm,
+                             data_seconds=data_seconds, tokens=tokens, samples=samples, optimizer_steps=optimizer_steps)
+
+    def run(self) -> Dict[str, Any]:
+        """The run as it was joined: its name, id and configuration, the worker's name. Empty before JOINED."""
+        return _json(self._library.run_json(self._open()))
+
+    def status(self) -> Dict[str, Any]:
+        """The live status: phase, waiting_for, version, local_step, step, loss, tokens_per_second and more. Never waits."""
+        return _json(self._library.status_json(self._open()))
+
+    def drain(self) -> None:
+        """Leave after the steps done so far are pushed. Returns at once; go on with next() until END."""
+        self._library.drain(self._open())
+
+    def stop(self) -> None:
+        """Leave without a push. Returns at once; END follows."""
+        self._library.stop(self._open())
+
+    def close(self) -> None:
+        """Ends the engine if it still runs. May be called again."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._library.close(handle)
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    def _open(self) -> Any:
+        if self._handle is None:
+            raise FailedPrecondition("this client is closed: open a new one")
+        return self._handle
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Snapshot(Dict[str, Any]):
+    """A published version: a dict of name to tensor."""
+
+    version: int = 0
+    run: Dict[str, Any] = {}
+
+
+def pull_views(options: Options) -> Tuple[int, Dict[str, Any], List[Tuple[str, Tuple[int, ...], bytearray]]]:
+    """(version, run, [(name, shape, float32 bytes)]) of the newest published version."""
+    library = _library.load()
+    handle = library.pull(option_list(options))
+    try:
+        found = []
+        for index in range(library.snapshot_tensor_count(handle)):
+            name, shape, values = library.snapshot_tensor(handle, index)
+            found.append((name, shape, bytearray(values.cast("B"))))
+        return library.snapshot_version(handle), _json(library.snapshot_run_json(handle)), found
+    finally:
+        library.snapshot_close(handle)
+
+
+def option_list(options: Options) -> List[Tuple[str, str]]:
+    """Options as the library takes them. None leaves an option out; True and False become words."""
+    found = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        text = str(value)
+        if "\0" in text:
+            raise InvalidArgument(f"the option {name} contains a zero byte")
+        found.append((name.replace("_", "-"), text))
+    return found
+
+
+def _event(kind: EventKind, record: Any) -> Event:
+    pieces: Tuple[Piece, ...] = ()
+    if kind in (EventKind.READ, EventKind.WRITE):
+        pieces = tuple(Piece(piece.tensor, _library.floats_at(piece.values, piece.elements))
+                       for piece in record.pieces[:record.piece_count])
+    if kind is EventKind.END:
+        return Event(kind, exit_code=record.exit_code, end_code=record.end_code, end_reason=EndReason(record.end_reason),
+                     text=(record.text or b"").decode(errors="replace"))
+    state = _library.bytes_at(record.state, record.state_bytes) if kind is EventKind.LOAD else None
+    return Event(kind, pieces, record.learning_rate, record.version, record.local_step, record.partition, record.partitions,
+                 record.samples, state, record.max_batches)
+
+
+def _json(text: str) -> Dict[str, Any]:
+    return json.loads(text) if text else {}

@@ -1,0 +1,254 @@
+"""The place in the data: passes over the user's loader, going back and forth, and what a restart needs to find the place again.
+
+A position is the number of samples that this rank has taken from its part of the data, over all passes.
+"""
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from . import batch as batches
+from . import random_state
+from .data_order import PartitionSampler, replace_sampler
+from .errors import FailedPrecondition, InvalidArgument
+
+KEPT = 8  # passes and snapshots that can be gone back to
+
+
+class LoaderIsOver(Exception):
+    """An iterator that cannot be restarted has ended."""
+
+
+@dataclasses.dataclass
+class Pass:
+    """Where a pass began, and the random state that its order was drawn from."""
+
+    number: int
+    start: int
+    random: Dict[str, Any]
+    loader: Any = None  # state of a loader with state_dict, before its first batch
+
+
+class DataPosition:
+    """Gives batches from the loader, and counts them. Attach a loader before the first batch."""
+
+    def __init__(self, rank: int = 0, ranks: int = 1):
+        self.partition, self.partitions, self.samples = 0, 1, 0
+        self.seconds = 0.0  # spent in the loader since the last take_seconds()
+        self.seed = 0       # of the run, for the order of shared data
+        self._rank, self._ranks = rank, ranks
+        self._undo: Optional[Callable[[], None]] = None  # gives the loader its own sampler back
+        self._batch_size = 0  # of a loader that follows a PartitionSampler; 0: batches are looked at
+        self._loader: Any = None
+        self._iterator: Any = None
+        self._first: List[Any] = []  # a batch that was taken ahead
+        self._generators: List[Any] = []  # states for the loader's own generators, once there is one
+        self._passes: List[Pass] = []
+        self._snapshots: Dict[int, Any] = {}  # position: state of a loader with state_dict
+
+    # ---- what the engine asks for
+
+    def set_partition(self, partition: int, partitions: int) -> None:
+        """Part `partition` of `partitions`, from its first sample."""
+        if (partition, partitions) != (self.partition, self.partitions):
+            self._passes, self._snapshots = [], {}
+        self.partition, self.partitions = partition, partitions
+        self.seek(0)
+
+    def seek(self, samples: int) -> None:
+        """Continue after this number of samples of the part. The loader is asked at the next batch."""
+        if samples != self.samples or self._iterator is None:
+            self.samples, self._iterator = samples, None
+
+    def state(self) -> Dict[str, Any]:
+        """What another process needs to continue here with an equal loader."""
+        kept: Dict[str, Any] = {"partition": self.partition, "partitions": self.partitions, "samples": self.samples}
+        if self._passes:
+            current = self._passes[-1]
+            kept["pass"] = [current.number, current.start, current.random]
+        if self._loader is not None:
+            kept["generators"] = random_state.capture_for(self._loader)["loader"]
+        # A batch that was taken ahead is none that the loop has had.
+        loader_state = self._snapshots.get(self.samples) if self._first else self._loader_state()
+        if loader_state is not None:
+            self._remember(loader_state)
+            kept["loader"] = loader_state
+        return kept
+
+    def load(self, state: Dict[str, Any]) -> None:
+        self.partition, self.partitions, self.samples = state["partition"], state["partitions"], state["samples"]
+        self._iterator = None
+        self._passes = [Pass(*state["pass"])] if "pass" in state else []
+        self._snapshots = {self.samples: state["loader"]} if "loader" in state else {}
+        self._first, self._generators = [], state.get("generators", [])
+
+    # ---- what the loop asks for
+
+    def attach(self, loader: Any) -> None:
+        """Reads from this loader from now on: an iterable, or a function (partition, partitions, start_sample) -> iterable."""
+        if loader is self._loader:
+            return
+        if not _places_itself(loader) and not hasattr(loader, "__iter__"):
+            raise InvalidArgument("run.steps needs an iterable, or a function (partition, partitions, start_sample), not a "
+                                  f"{type(loader).__name__}")
+        if self._loader is not None and not _places_itself(loader):
+            self._passes, self._snapshots = [], {}
+        self.release()
+        self._loader, self._iterator = loader, None
+        for generator, kept in zip(random_state.generators_of(loader), self._generators):
+            generator.set_state(kept)
+        self._generators = []
+
+    def next(self) -> Any:
+        """The next batch; begins the next pass at the end of one. LoaderIsOver when that is not possible."""
+        begin = time.monotonic()
+        try:
+            if self._iterator is None:
+                self._first = []
+                self._open()
+            got = self._take()
+            self.samples += self._batch_size or batches.count(got)[0]
+            return got
+        finally:
+            self.seconds += time.monotonic() - begin
+
+    def release(self) -> None:
+        """Leaves the loader as its owner made it."""
+        if self._undo is not None:
+            self._undo()
+        self._undo, self._iterator, self._batch_size = None, None, 0
+
+    def follow_run(self, loader: Any) -> bool:
+        """Makes a torch DataLoader over shared data read this worker's part from here on. False: it cannot."""
+        if self._undo is not None:
+            self._undo()
+        dataset: Any = getattr(loader, "dataset", None)
+        self._undo = None if not hasattr(dataset, "__len__") else replace_sampler(loader, PartitionSampler(
+            len(dataset), self.seed, *self._part(), self.samples))
+        return self._undo is not None
+
+    def take_seconds(self) -> float:
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+    # ---- passes
+
+    def _take(self) -> Any:
+        if self._first:
+            return self._first.pop()
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            pass
+        if _places_itself(self._loader):
+            self._iterator = iter(self._placed(self.samples))
+        else:
+            if hasattr(self._loader, "__next__"):
+                raise LoaderIsOver
+            self._begin_pass(self._passes[-1].number + 1 if self._passes else 0)
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            raise InvalidArgument("the loader is empty: a pass over it gives no batch") from None
+
+    def _ahead(self) -> List[Any]:
+        """The next batch of the pass, if it has one: a shuffling loader draws its order with its first batch."""
+        for batch in self._iterator:
+            return [batch]
+        return []
+
+    def _begin_pass(self, number: int) -> None:
+        self._set_epoch(number)
+        begun = Pass(number, self.samples, random_state.capture_for(self._loader), self._loader_state())
+        self._passes = [*self._passes, begun][-KEPT:]
+        self._iterator = iter(self._loader)
+
+    def _open(self) -> None:
+        """An iterator at the position."""
+        target = self.samples
+        if _places_itself(self._loader):
+            self._iterator = iter(self._placed(target))
+            return
+        if self.partitions > 1:
+            self._open_part()
+            return
+        if target in self._snapshots and hasattr(self._loader, "load_state_dict"):
+            self._passes = [kept for kept in self._passes if kept.start <= target]
+            self._set_epoch(self._passes[-1].number if self._passes else 0)
+            with random_state.Preserved(self._loader):
+                self._loader.load_state_dict(self._snapshots[target])
+                self._iterator = iter(self._loader)
+                self._first = self._ahead()
+            return
+        begun = [kept for kept in self._passes if kept.start <= target]
+        if not begun and target == 0:
+            self._passes = []
+            self._begin_pass(0)
+            return
+        self._skip(begun, target)
+
+    def _skip(self, begun: List[Pass], target: int) -> None:
+        """Takes batches from the beginning of the newest pass in `begun` that the position is in."""
+        if hasattr(self._loader, "__next__"):
+            warnings.warn(f"the loader is an iterator, which cannot go to sample {target}: it continues where it stands. Give run.steps an "
+                          "iterable that can be started again, or a function (partition, partitions, start_sample)", stacklevel=4)
+            self._iterator = self._loader
+            return
+        with random_state.Preserved(self._loader):
+            if begun:
+                self._passes, self.samples = begun[:-1], begun[-1].start
+                random_state.restore_for(self._loader, begun[-1].random)
+                if begun[-1].loader is not None:
+                    self._loader.load_state_dict(begun[-1].loader)
+                self._begin_pass(begun[-1].number)
+            else:
+                self._passes, self.samples = [], 0
+                self._begin_pass(0)
+            if self.samples == target:
+                if begun and begun[-1].loader is not None:
+                    self._snapshots[target] = begun[-1].loader
+                self._first = self._ahead()
+            while self.samples < target:
+                self.samples += batches.count(self._take())[0]
+        self.samples = target
+
+    def _placed(self, samples: int) -> Any:
+        return self._loader(*self._part(), samples)
+
+    def _part(self) -> Tuple[int, int]:
+        # Rank r of R reads samples r, r + R, ... of the part, which is part r * N + p of R * N.
+        return self._rank * self.partitions + self.partition, self._ranks * self.partitions
+
+    def _open_part(self) -> None:
+        """An iterator over this worker's part of shared data, without an end."""
+        if not self.follow_run(self._loader):
+            raise FailedPrecondition(
+                f"the run divides its data: this worker reads part {self.partition} of {self.partitions}, and this loader has no parts. "
+                "Give run.steps a DataLoader over a dataset with indices, or a function (partition, partitions, start_sample) that returns an "
+                "iterable. If every worker has its own data, set data.mode: local in the run's configuration")
+        with random_state.Preserved(self._loader):
+            self._iterator = iter(self._loader)
+        self._batch_size = int(getattr(self._loader, "batch_size", None) or 0)
+
+    def _set_epoch(self, number: int) -> None:
+        for part in (self._loader, getattr(self._loader, "sampler", None), getattr(self._loader, "batch_sampler", None)):
+            set_epoch: Optional[Callable[[int], None]] = getattr(part, "set_epoch", None)
+            if callable(set_epoch):
+                set_epoch(number)
+
+    def _loader_state(self) -> Any:
+        """A copy of the loader's state; None when it has none."""
+        if hasattr(self._loader, "state_dict") and hasattr(self._loader, "load_state_dict"):
+            return self._loader.state_dict()
+        return None
+
+    def _remember(self, loader_state: Any) -> None:
+        self._snapshots[self.samples] = loader_state
+        for position in sorted(self._snapshots)[:-KEPT]:
+            del self._snapshots[position]
+
+
+def _places_itself(loader: Any) -> bool:
+    return callable(loader) and not hasattr(loader, "__iter__")

@@ -1,0 +1,222 @@
+"""Hooks into the user's loop: the optimizer's step, its learning rate, and the values that backward() is called on."""
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+
+from .errors import InvalidArgument
+
+
+class OptimizerHook:
+    """Wraps `step` of one optimizer while a worker is joined. PyTorch 1.13 has no hooks of its own for it.
+
+    `before(norm)` runs with the gradients in place and says whether to step; `after(stepped)` runs after it.
+    """
+
+    def __init__(self, optimizer: Any, parameters: List[Any], before: Callable[[], None], after: Callable[[bool, float, Any], None],
+                 check_finite: bool, total: Callable[[float], float]):
+        self.optimizer = inner_optimizer(optimizer)
+        self._outer, self._parameters, self._before, self._after = optimizer, parameters, before, after
+        self._check_finite, self._total = check_finite, total
+        self._evaluates_closures = type(self.optimizer).__name__ == "LBFGS"
+        self._restore: List[Callable[[], None]] = []
+
+    def install(self) -> None:
+        self._replace(self.optimizer, "step")
+        # accelerate with a GradScaler calls a copy of `step` that it made before.
+        if hasattr(self._outer, "_optimizer_patched_step_method"):
+            self._replace(self._outer, "_optimizer_patched_step_method")
+
+    def remove(self) -> None:
+        while self._restore:
+            self._restore.pop()()
+
+    def _replace(self, owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+        had_own = name in vars(owner)
+
+        @functools.wraps(original)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            return self._step(original, *args, **kwargs)
+
+        setattr(owner, name, step)
+
+        def restore() -> None:
+            if vars(owner).get(name) is not step:
+                return  # somebody wrapped it again; our wrapper only passes calls on then
+            if had_own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)
+
+        self._restore.append(restore)
+
+    def _step(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self._restore:
+            return original(*args, **kwargs)
+        self._before()
+        closure = args[0] if args else kwargs.get("closure")
+        if closure is not None and not self._evaluates_closures:
+            with torch.enable_grad():
+                loss = closure()
+            return self._finish(original, loss, *args[1:], **{**kwargs, "closure": lambda: loss})
+        return self._finish(original, None, *args, **kwargs)
+
+    def _finish(self, original: Callable[..., Any], loss: Any, *args: Any, **kwargs: Any) -> Any:
+        """The step itself, when the gradients are there."""
+        norm = self._gradient_norm() if self._check_finite and not self._evaluates_closures else math.nan
+        if norm is None:
+            self._after(False, math.inf, loss)
+            return loss
+        result = original(*args, **kwargs)
+        found_inf = getattr(self.optimizer, "found_inf", None)  # set by a GradScaler around the steps of fused optimizers
+        if found_inf is None or not float(found_inf):
+            self._after(True, norm, loss if loss is not None else result)
+        return result
+
+    @torch.no_grad()
+    def _gradient_norm(self) -> Optional[float]:
+        """The global L2 norm; None when it is not finite. A fused optimizer under a GradScaler has scaled gradients."""
+        gradients = [p.grad.detach() for p in self._parameters if p.grad is not None]
+        local = [getattr(g, "to_local", lambda g=g: g)() for g in gradients]
+        local = [g.coalesce().values() if g.is_sparse else g for g in local]
+        if not local:
+            return 0.0
+        if getattr(self.optimizer, "found_inf", None) is not None:
+            scale = getattr(self.optimizer, "grad_scale", None)
+            total = self._total(float(_square_sum(local)))
+            return math.sqrt(total) / float(scale) if scale is not None and math.isfinite(total) else math.nan
+        total = self._total(float(_square_sum(local)))
+        return math.sqrt(total) if math.isfinite(total) else None
+
+
+def _square_sum(tensors: List[torch.Tensor]) -> torch.Tensor:
+    if hasattr(torch, "_foreach_norm") and len({t.device for t in tensors}) == 1:
+        norms = torch._foreach_norm(tensors)
+    else:
+        norms = [torch.linalg.vector_norm(t) for t in tensors]
+    return torch.stack([n.to(device=norms[0].device, dtype=torch.float64) for n in norms]).square().sum()
+
+
+class LearningRate:
+    """Sets the run's learning rate on all parameter groups, each in the proportion that it had when the worker joined."""
+
+    def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
+        rates = [float(group["lr"]) for group in optimizer.param_groups]
+        largest = max(rates)
+        self._ratios = [rate / largest if largest > 0 else 1.0 for rate in rates]
+
+    def set(self, rate: float) -> None:
+        for index, group in enumerate(self._optimizer.param_groups):
+            ratio = self._ratios[index] if index < len(self._ratios) else 1.0
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(rate * ratio)
+            else:
+                group["lr"] = rate * ratio
+
+
+class LossWatch:
+    """The sum of the values that backward() was called on since take(): what an optimizer step minimises.
+
+    While one worker of the process watches, torch.autograd.backward is wrapped. With two, the values cannot be told
+    apart, and take() gives NaN. A step that a GradScaler skipped drops its values, and calls `skipped`.
+    """
+
+    _watching: List["LossWatch"] = []
+    _originals: Dict[str, Any] = {}
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self.skipped: Callable[[], None] = lambda: None
+        self._stepped = False
+        self._values: List[torch.Tensor] = []
+        self._scaled: Dict[int, torch.Tensor] = {}
+
+    def install(self) -> None:
+        if not LossWatch._watching:
+            LossWatch._wrap()
+        LossWatch._watching.append(self)
+
+    def remove(self) -> None:
+        if self in LossWatch._watching:
+            LossWatch._watching.remove(self)
+            if not LossWatch._watching:
+                LossWatch._unwrap()
+
+    def take(self) -> float:
+        values, self._values, self._scaled, self._stepped = self._values, [], {}, False
+        if not values or len(LossWatch._watching) > 1:
+            return math.nan
+        return float(sum(float(value) for value in values))
+
+    def step_taken(self) -> None:
+        """The optimizer has stepped on the values seen so far."""
+        self._stepped = True
+
+    def _see_scaler_step(self, optimizer: Any) -> None:
+        if optimizer is self._optimizer and not self._stepped:
+            self._values, self._scaled = [], {}
+            self.skipped()
+
+    def _see_backward(self, tensors: Any) -> None:
+        for tensor in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.numel() == 1:
+                self._values.append(self._scaled.pop(id(tensor), tensor).detach())
+
+    def _see_scale(self, outputs: Any, scaled: Any) -> None:
+        if isinstance(outputs, torch.Tensor) and isinstance(scaled, torch.Tensor):
+            self._scaled[id(scaled)] = outputs
+
+    @classmethod
+    def _wrap(cls) -> None:
+        original = cls._originals["backward"] = torch.autograd.backward
+
+        @functools.wraps(original)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            for watch in cls._watching:
+                watch._see_backward(tensors)
+            return original(tensors, *args, **kwargs)
+
+        torch.autograd.backward = backward
+        scaler: Any = torch.cuda.amp.GradScaler
+        for base in scaler.__mro__:  # where `scale` is defined: newer versions share it with torch.amp.GradScaler
+            if "scale" in vars(base):
+                scaler = base
+                break
+        scale, step = vars(scaler)["scale"], vars(scaler)["step"]
+        cls._originals["scaler"] = (scaler, scale, step)
+
+        @functools.wraps(scale)
+        def watched_scale(self: Any, outputs: Any) -> Any:
+            scaled = scale(self, outputs)
+            for watch in cls._watching:
+                watch._see_scale(outputs, scaled)
+            return scaled
+
+        @functools.wraps(step)
+        def watched_step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            result = step(self, optimizer, *args, **kwargs)
+            for watch in cls._watching:
+                watch._see_scaler_step(optimizer)
+            return result
+
+        scaler.scale, scaler.step = watched_scale, watched_step
+
+    @classmethod
+    def _unwrap(cls) -> None:
+        torch.autograd.backward = cls._originals.pop("backward")
+        scaler, scaler.scale, scaler.step = cls._originals.pop("scaler")
+
+
+def inner_optimizer(optimizer: Any) -> Any:
+    """The PyTorch optimizer under the wrappers of accelerate and Lightning."""
+    while not isinstance(optimizer, torch.optim.Optimizer) or type(optimizer).__name__ == "AcceleratedOptimizer":
+        inner = getattr(optimizer, "optimizer", None)
+        if inner is None or inner is optimizer:
+            raise InvalidArgument(f"the optimizer is a {type(optimizer).__name__}: give a torch.optim.Optimizer, or a list of them")
+        optimizer = inner
+    return optimizer

@@ -1,0 +1,119 @@
+"""atoll.join and atoll.pull: from the user's objects to a running worker."""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, Mapping, Optional, Union
+
+from .client import Snapshot, pull_views
+from .data import DataPosition
+from .distributed import Island, find_island
+from .errors import InvalidArgument
+from .inner import Extra, Inner
+from .model import ArrayModel, Model
+from .progress import on_terminal
+from .replica import Replica
+from .run import Run
+from .session import Session
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path, name: Optional[str] = None, counts: Any = None,
+         learning_rate: str = "run", evaluate: Optional[Callable[..., Any]] = None, also_save: Optional[Dict[str, Any]] = None,
+         base_fingerprint: Optional[str] = None, island: Any = "auto", progress: Optional[bool] = None, check_finite: bool = True,
+         watch_loss: bool = True, buffers: Optional[str] = None, max_batches_per_step: int = 1000, max_seconds_per_step: float = 3600.0,
+         **options: Any) -> Run:
+    """Joins a run and returns when the parameters are in the model and the first step is due.
+
+    coordinator       host:port of the run's coordinator
+    model             a torch.nn.Module, or a dict of writable float32 arrays
+    optimizer         the inner optimizer, or a list of several; None: the loop calls run.step()
+    state_dir         folder where this worker keeps what it needs after a crash; one for each worker
+    name              the worker's name; default: the host's name
+    counts            of several optimizers: the one whose steps count
+    learning_rate     "run": the run's schedule sets it before each step; "mine": your own scheduler does
+    evaluate          function (model, max_batches) -> loss, or (loss, tokens), on held-out data
+    also_save         {name: object with state_dict and load_state_dict} that is kept too, such as a scheduler
+    base_fingerprint  replaces the hash of the frozen parameters, on which all workers must agree; "" turns it off
+    island            "auto": all ranks of torch.distributed are this one worker; False: this process alone; or a process group
+    progress          None: a live line on a terminal and a plain line every 30 s elsewhere; False: nothing
+    check_finite      check the gradients before each step; False: only the push is checked
+    watch_loss        take the loss from backward(); False: only run.report(loss) and run.loss
+    buffers           None: buffers stay local; exchanging them is not possible yet
+    max_batches_per_step, max_seconds_per_step
+                      when no optimizer step was taken for so long, the loop gets an error
+    options           further options of atoll-worker, with _ for -: token_file, tls_ca, tls_cert, tls_key, insecure_token,
+                      drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
+    """
+    if buffers not in (None, "local"):
+        raise InvalidArgument(f"buffers={buffers!r} is not possible yet: buffers stay local. Use a norm without running statistics, such "
+                              "as GroupNorm or LayerNorm, if all workers must agree on them")
+    ranks = find_island(island)
+    parameters = _model_of(model, ranks, base_fingerprint)
+    inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
+    data = DataPosition(ranks.rank, ranks.size)
+    replica = Replica(parameters, inner, data, ranks, Extra(also_save), evaluate)
+    if progress is not False and on_terminal():
+        options.setdefault("log_file", f"{os.fspath(state_dir)}.log")  # its lines would break the live line
+    given = {"coordinator": coordinator, "state_dir": state_dir, "name": name, "device": parameters.device,
+             "device_name": parameters.device_name or None, "base_fingerprint": parameters.fingerprint or None,
+             "threads": _threads(), **options}
+    session = Session(given, parameters.specs, replica, ranks, progress)
+    return Run(session, inner, data, ranks.size, max_batches_per_step, max_seconds_per_step)._start()
+
+
+def pull(coordinator: str, **options: Any) -> Snapshot:
+    """The newest published version: a dict of name to tensor, with `.version` and `.run`.
+
+    PyTorch tensors where PyTorch is installed, otherwise NumPy arrays, otherwise memoryviews. `options`: as of join.
+    """
+    version, run, found = pull_views({"coordinator": coordinator, **options})
+    snapshot = Snapshot()
+    snapshot.version, snapshot.run = version, run
+    make = _array_maker()
+    for name, shape, values in found:
+        snapshot[name] = make(values, shape)
+    return snapshot
+
+
+def _model_of(model: Any, island: Island, base_fingerprint: Optional[str]) -> Model:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from .torch_model import TorchModel
+        return TorchModel(model, island, base_fingerprint)
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, Mapping):
+        if island.size > 1:
+            raise InvalidArgument("a dict of arrays cannot be shared by the ranks of torch.distributed: give a torch.nn.Module, or "
+                                  "island=False")
+        return ArrayModel(model)
+    raise InvalidArgument(f"the model is a {type(model).__name__}: give a torch.nn.Module, or a dict of writable float32 arrays")
+
+
+def _inner_of(optimizer: Any, counts: Any, model: Model, learning_rate: str, check_finite: bool, watch_loss: bool) -> Inner:
+    if optimizer is None:
+        return Inner()
+    if "torch" not in sys.modules:
+        raise InvalidArgument(f"the optimizer is a {type(optimizer).__name__}: give a torch.optim.Optimizer, or None and call run.step()")
+    from .torch_inner import TorchInner
+    return TorchInner(optimizer, counts, list(getattr(model, "parameters", [])), learning_rate, check_finite, watch_loss)
+
+
+def _threads() -> int:
+    torch = sys.modules.get("torch")
+    return torch.get_num_threads() if torch is not None else 1
+
+
+def _array_maker() -> Callable[[bytearray, Any], Any]:
+    try:
+        import torch
+        return lambda values, shape: torch.frombuffer(values, dtype=torch.float32).reshape(shape)
+    except ImportError:
+        pass
+    try:
+        import numpy
+        return lambda values, shape: numpy.frombuffer(values, dtype=numpy.float32).reshape(shape)
+    except ImportError:
+        return lambda values, shape: memoryview(values).cast("f", shape) if shape else memoryview(values).cast("f")

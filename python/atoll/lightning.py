@@ -1,0 +1,57 @@
+"""Lightning's Trainer as a worker of a run, by one callback.
+
+    from atoll.lightning import AtollCallback
+    Trainer(max_epochs=-1, callbacks=[AtollCallback("host:7600", state_dir="s", name="w0")]).fit(module, loader)
+"""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+try:
+    from lightning.pytorch.callbacks import Callback
+except ImportError:
+    from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
+
+from . import batch as batches
+from .joining import join
+from .run import Run
+
+
+class AtollCallback(Callback):
+    """Joins when training begins, and ends training when the worker has left the run. The arguments are those of atoll.join.
+
+    `counts`: with several optimizers, the index of the one whose steps count.
+    """
+
+    def __init__(self, coordinator: str, counts: Optional[int] = None, **options: Any):
+        self.run: Optional[Run] = None
+        self._coordinator, self._counts, self._options = coordinator, counts, options
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        optimizers = list(trainer.optimizers)
+        counted = optimizers[self._counts] if self._counts is not None else None
+        self.run = join(self._coordinator, pl_module, optimizers if len(optimizers) > 1 else optimizers[0], counts=counted,
+                        **self._options)
+        if self.run.partitions > 1:
+            self.run.follow_run(trainer.train_dataloader)
+        if not self.run.running:
+            trainer.should_stop = True
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> Any:
+        if self.run is None or not self.run.running:
+            return -1  # ends the epoch; should_stop ends the rest
+        samples, tokens = batches.count(batch)
+        self.run.count_batch(tokens, samples)
+        return None
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        if self.run is not None and not self.run.step(samples=0):
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        if self.run is not None:
+            self.run.close()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        if self.run is not None:
+            self.run.abandon()

@@ -1,0 +1,102 @@
+"""The parameters that a run exchanges, seen as named float32 tensors. ArrayModel needs no PyTorch; TorchModel is in torch_model."""
+from __future__ import annotations
+
+import abc
+from typing import Any, Dict, List, Mapping, Optional
+
+from .client import TensorSpec
+from .errors import FailedPrecondition, InvalidArgument
+
+MAX_RANK = 8
+MAX_NAME = 512
+
+
+class Model(abc.ABC):
+    """Reads and writes tensors by index. One thread uses it at a time."""
+
+    specs: List[TensorSpec]
+    device = "cpu"
+    device_name = ""
+    fingerprint = ""  # of parameters that are not exchanged; empty: none
+
+    @abc.abstractmethod
+    def read(self, index: int, out: Optional[memoryview]) -> None:
+        """Copies tensor `index` to `out`. None: this rank only takes part in gathering it."""
+
+    @abc.abstractmethod
+    def write(self, index: int, values: Optional[memoryview]) -> None:
+        """Copies `values` into tensor `index`, in place. None: this rank receives them from rank 0."""
+
+    def check_unchanged(self) -> None:
+        """Raises when the model no longer has the tensors that the worker joined with."""
+
+    def evaluating(self) -> Any:
+        """What an evaluation function gets as its first argument."""
+        return self
+
+
+class ArrayModel(Model):
+    """A dict of writable float32 arrays: NumPy arrays, or any object with the buffer protocol."""
+
+    def __init__(self, arrays: Mapping[str, Any]):
+        self._arrays = dict(arrays)
+        self.specs = [TensorSpec(name, tuple(_view(name, array).shape or ())) for name, array in self._arrays.items()]
+        check_specs(self.specs)
+        self._names = [spec.name for spec in self.specs]
+
+    def read(self, index: int, out: Optional[memoryview]) -> None:
+        if out is not None:
+            out.cast("B")[:] = self._flat(index)
+
+    def write(self, index: int, values: Optional[memoryview]) -> None:
+        if values is not None:
+            self._flat(index)[:] = values.cast("B")
+
+    def check_unchanged(self) -> None:
+        for index in range(len(self._names)):
+            self._flat(index)
+
+    def evaluating(self) -> Dict[str, Any]:
+        return self._arrays
+
+    def _flat(self, index: int) -> memoryview:
+        spec = self.specs[index]
+        view = _view(spec.name, self._arrays[spec.name])
+        if view.shape != spec.shape:
+            raise shape_changed(spec, view.shape)
+        return view.cast("B")
+
+
+def check_specs(specs: List[TensorSpec]) -> None:
+    """InvalidArgument when the library could not take these tensors."""
+    if not specs:
+        raise InvalidArgument("the model has no parameter to exchange: at least one must have requires_grad=True")
+    seen = set()
+    for spec in specs:
+        if not 1 <= len(spec.name.encode()) <= MAX_NAME:
+            raise InvalidArgument(f"the name of a parameter must have 1 to {MAX_NAME} bytes: {spec.name[:80]!r}")
+        if spec.name in seen:
+            raise InvalidArgument(f"two parameters have the name {spec.name!r} once `module.` and `_orig_mod.` are removed: rename one")
+        seen.add(spec.name)
+        if len(spec.shape) > MAX_RANK:
+            raise InvalidArgument(f"the parameter {spec.name!r} has {len(spec.shape)} dimensions; at most {MAX_RANK} are possible")
+        if 0 in spec.shape:
+            raise InvalidArgument(f"the parameter {spec.name!r} of shape {list(spec.shape)} has no elements: remove it, or freeze it")
+
+
+def shape_changed(spec: TensorSpec, shape: Any) -> FailedPrecondition:
+    return FailedPrecondition(f"the parameter {spec.name!r} has the shape {list(shape)}, but had {list(spec.shape)} when the worker "
+                              "joined: a run's tensors are fixed. Change the model before atoll.join, in a new run")
+
+
+def _view(name: str, array: Any) -> memoryview:
+    try:
+        view = memoryview(array)
+    except TypeError:
+        raise InvalidArgument(f"the parameter {name!r} is a {type(array).__name__}: give a torch.nn.Module, or a dict of writable "
+                              "float32 arrays") from None
+    if view.format not in ("f", "<f", "=f", "@f"):
+        raise InvalidArgument(f"the parameter {name!r} has the unknown type {getattr(array, 'dtype', view.format)}: arrays must be float32")
+    if view.readonly or not view.c_contiguous:
+        raise InvalidArgument(f"the parameter {name!r} must be writable and contiguous: use numpy.ascontiguousarray(...).copy()")
+    return view

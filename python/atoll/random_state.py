@@ -1,0 +1,72 @@
+"""The states of the random generators that a loop draws from: Python's, NumPy's and PyTorch's, where they are loaded."""
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any, Dict, List
+
+
+def capture(devices: bool = True) -> Dict[str, Any]:
+    """Plain values and tensors. `devices`: the generators of CUDA devices too, if CUDA is in use."""
+    version, words, gauss = random.getstate()
+    found: Dict[str, Any] = {"python": [version, b"".join(word.to_bytes(4, "little") for word in words), gauss]}
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        name, keys, position, has_gauss, cached = numpy.random.get_state()
+        found["numpy"] = [name, keys, position, has_gauss, cached]
+    if torch is not None:
+        found["torch"] = torch.get_rng_state()
+        if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
+            found["cuda"] = list(torch.cuda.get_rng_state_all())
+    return found
+
+
+def restore(state: Dict[str, Any]) -> None:
+    """What capture() returned. Generators that are not loaded, and devices that are gone, are left out."""
+    if "python" in state:
+        version, packed, gauss = state["python"]
+        words = tuple(int.from_bytes(packed[i:i + 4], "little") for i in range(0, len(packed), 4))
+        random.setstate((version, words, gauss))
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and "numpy" in state:
+        numpy.random.set_state(tuple(state["numpy"]))
+    if torch is not None and "torch" in state:
+        torch.set_rng_state(state["torch"])
+        if "cuda" in state and torch.cuda.is_available() and torch.cuda.device_count() == len(state["cuda"]):
+            torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def generators_of(loader: Any) -> List[Any]:
+    """The torch.Generators that a DataLoader and its samplers draw from, each once."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    owners = (loader, getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
+    found: List[Any] = []
+    for owner in owners:
+        generator = getattr(owner, "generator", None)
+        if hasattr(generator, "get_state") and not any(generator is one for one in found):
+            found.append(generator)
+    return found
+
+
+def capture_for(loader: Any) -> Dict[str, Any]:
+    """What the order of the loader's next pass is drawn from."""
+    return {**capture(devices=False), "loader": [generator.get_state() for generator in generators_of(loader)]}
+
+
+def restore_for(loader: Any, state: Dict[str, Any]) -> None:
+    restore(state)
+    for generator, kept in zip(generators_of(loader), state.get("loader", [])):
+        generator.set_state(kept)
+
+
+class Preserved:
+    """A `with` block that leaves all generators as it found them, those of the loader too."""
+
+    def __init__(self, loader: Any = None):
+        self._loader = loader
+
+    def __enter__(self) -> None:
+        self._state = {**capture(), **capture_for(self._loader)}
+
+    def __exit__(self, *_: object) -> None:
+        restore_for(self._loader, self._state)

@@ -1,0 +1,166 @@
+"""Carries out the engine's events on a model, its optimizer and its data. Every rank of an island has one."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, List, Optional
+
+from . import random_state, state
+from .client import Event, EventKind, Outcome
+from .data import DataPosition
+from .distributed import Island
+from .errors import AtollError
+from .inner import Extra, Inner
+from .model import Model
+
+STATE_VERSION = 1
+
+
+def message_of(event: Event) -> Dict[str, Any]:
+    """What the other ranks must know of an event: no views of rank 0's memory."""
+    return {"kind": int(event.kind), "tensors": [piece.tensor for piece in event.pieces], "learning_rate": event.learning_rate,
+            "version": event.version, "local_step": event.local_step, "partition": event.partition, "partitions": event.partitions,
+            "samples": event.samples, "max_batches": event.max_batches,
+            "end_reason": int(event.end_reason) if event.end_reason is not None else 0, "end_code": event.end_code, "text": event.text}
+
+
+class Replica:
+    """`serve` handles every event except JOINED, STEP and END, and returns the answer's fields."""
+
+    def __init__(self, model: Model, inner: Inner, data: DataPosition, island: Island, extra: Extra,
+                 evaluate: Optional[Callable[..., Any]]):
+        self.model, self.inner, self.data, self.island = model, inner, data, island
+        self._extra, self._evaluate_with = extra, evaluate
+        self._actions: Dict[EventKind, Callable[[Dict[str, Any], Optional[Event]], Dict[str, Any]]] = {
+            EventKind.READ: self._read, EventKind.WRITE: self._write, EventKind.PARTITION: self._partition,
+            EventKind.SEEK: self._seek, EventKind.SAVE: self._save, EventKind.LOAD: self._load, EventKind.EVALUATE: self._evaluate,
+        }
+
+    def serve(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        """`event` is None on the ranks without the engine."""
+        return self._actions[EventKind(message["kind"])](message, event)
+
+    def joined(self, run: Dict[str, Any]) -> None:
+        """Learns the run's configuration (Client.run)."""
+        self.data.seed = int(run.get("config", {}).get("run", {}).get("seed", 0))
+
+    def _read(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        self.model.check_unchanged()
+        for position, tensor in enumerate(message["tensors"]):
+            self.model.read(tensor, event.pieces[position].values if event else None)
+        return {}
+
+    def _write(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        self.model.check_unchanged()
+        for position, tensor in enumerate(message["tensors"]):
+            self.model.write(tensor, event.pieces[position].values if event else None)
+        return {}
+
+    def _partition(self, message: Dict[str, Any], _: Optional[Event]) -> Dict[str, Any]:
+        self.data.set_partition(message["partition"], message["partitions"])
+        return {}
+
+    def _seek(self, message: Dict[str, Any], _: Optional[Event]) -> Dict[str, Any]:
+        self.data.seek(message["samples"] // self.island.size)
+        return {}
+
+    # ---- the state between two lives
+
+    def _save(self, _: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        own = self._own_state()
+        if self.island.rank == 0 or self.inner.sharded:
+            own["optimizers"] = self.inner.state()
+        if self.island.size == 1:
+            ranks: Optional[List[Any]] = [own]
+        else:
+            ranks = self.island.gather(b"" if self.island.rank == 0 else bytes(state.pack(own)))
+        if event is None or ranks is None:
+            return {}
+        whole = {"version": STATE_VERSION, "kind": self.inner.kind, "steps": self.inner.steps, "ranks": [own, *ranks[1:]]}
+        return {"state": state.pack(whole), "state_kind": self.inner.kind, "optimizer_steps": self.inner.steps}
+
+    def _own_state(self) -> Dict[str, Any]:
+        return {"random": random_state.capture(), "data": self.data.state(), "extra": self._extra.state()}
+
+    def _load(self, _: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        refusal, parts, steps = "", [], 0
+        if event is not None:
+            whole = state.unpack(event.state)
+            steps, parts = whole["steps"], whole["ranks"]
+            refusal = self._why_not(whole)
+            if self.island.size > 1 and not refusal:
+                shared = b"" if self.inner.sharded else bytes(state.pack(parts[0]["optimizers"]))
+                parts = [bytes(state.pack(parts[0])), *parts[1:], shared]
+        if self.island.size > 1:
+            refusal, steps, parts = self.island.share((refusal, steps, parts))
+        if refusal:
+            return {"outcome": Outcome.FAILED, "message": refusal, "state_kind": self.inner.kind}
+        self._take_up(parts, steps)
+        return {}
+
+    def _take_up(self, parts: List[Any], steps: int) -> None:
+        rank = self.island.rank
+        own = parts[rank] if rank < len(parts) - (self.island.size > 1) else parts[0]
+        if isinstance(own, (bytes, bytearray)):
+            own = state.unpack(own)
+        optimizers = own.get("optimizers")
+        if self.island.size > 1 and not self.inner.sharded:
+            optimizers = state.unpack(parts[-1])
+        self.inner.load(optimizers or [])
+        self.inner.steps = steps
+        self._extra.load(own["extra"])
+        self.data.load(own["data"])
+        random_state.restore(own["random"])
+
+    def _why_not(self, whole: Dict[str, Any]) -> str:
+        """Why a state cannot be taken up; empty when it can."""
+        if whole.get("version") != STATE_VERSION:
+            return f"the saved state has version {whole.get('version')}, and this package reads version {STATE_VERSION}"
+        if whole["kind"] != self.inner.kind:
+            return f"the saved state is of '{whole['kind']}', and this worker has '{self.inner.kind}'"
+        if self.inner.sharded and len(whole["ranks"]) != self.island.size:
+            return f"the saved state is of {len(whole['ranks'])} ranks with a sharded optimizer, and this island has {self.island.size}"
+        return ""
+
+    # ---- evaluation
+
+    def _evaluate(self, message: Dict[str, Any], _: Optional[Event]) -> Dict[str, Any]:
+        if self._evaluate_with is None:
+            return {"outcome": Outcome.DECLINED, "message": "no evaluation function was given to atoll.join(evaluate=...)"}
+        with random_state.Preserved(), _EvaluationMode(self.model):
+            result = self._evaluate_with(self.model.evaluating(), message["max_batches"])
+        loss, tokens = result if isinstance(result, tuple) else (result, 1)
+        loss, tokens = float(loss), max(1, int(tokens))
+        weighted, total = self.island.sum([loss * tokens, float(tokens)])
+        mean = weighted / total
+        if not math.isfinite(mean):
+            return {"outcome": Outcome.NOT_FINITE, "loss": mean, "message": f"the evaluation function returned {mean}"}
+        return {"loss": mean, "tokens": int(total)}
+
+
+class _EvaluationMode:
+    """Evaluation mode and no gradients in the block; every module's own mode is restored."""
+
+    def __init__(self, model: Model):
+        module = model.evaluating()
+        self._modules = list(module.modules()) if hasattr(module, "modules") and hasattr(module, "eval") else []
+        self._no_grad: Any = None
+
+    def __enter__(self) -> None:
+        self._modes = [module.training for module in self._modules]
+        if self._modules:
+            import torch
+            self._modules[0].eval()
+            self._no_grad = torch.no_grad()
+            self._no_grad.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._no_grad is not None:
+            self._no_grad.__exit__(None, None, None)
+        for module, mode in zip(self._modules, self._modes):
+            module.training = mode
+
+
+def failure_message(failure: BaseException) -> str:
+    return str(failure) if isinstance(failure, AtollError) else f"{type(failure).__name__}: {failure}"
+
+

@@ -1,0 +1,283 @@
+"""A worker that is joined to a run, as the user's loop sees it."""
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import Any, Dict, Iterator, Optional
+
+from . import batch as batches
+from .client import EndReason
+from .data import DataPosition, LoaderIsOver
+from .errors import FailedPrecondition
+from .inner import Inner
+from .session import Session, context_ended, ended_reason
+
+LATE_STEPS = 100  # calls of optimizer.step() after the end that are taken for a loop that winds down
+
+
+class Run:
+    """What atoll.join returns. Use it in a `with` statement, from the thread that joined."""
+
+    def __init__(self, session: Session, inner: Inner, data: DataPosition, ranks: int, max_batches_per_step: int,
+                 max_seconds_per_step: float):
+        self._session, self._inner, self._data, self._ranks = session, inner, data, ranks
+        self._max_batches, self._max_seconds = max_batches_per_step, max_seconds_per_step
+        self._closed = False
+        self._loss: Optional[float] = None
+        self._stepped: Optional[Dict[str, Any]] = None  # the step that was taken and not answered yet
+        self._last: Dict[str, float] = {}  # of the last step; the engine's status is a moment older
+        self._late_steps = 0
+        self._compared = False
+        self._begin_step()
+
+    # ---- the loop
+
+    def steps(self, loader: Any) -> Iterator[Any]:
+        """Batches of `loader`, for as long as the worker has steps to do.
+
+        The loader is restarted at its end, and moved when the run asks for another place in the data. `loader`: an iterable,
+        or a function (partition, partitions, start_sample) that returns one. Ends on drain, on stop and at the end of the run.
+        """
+        self._check_open()
+        self._data.attach(loader)
+        while self._advance():
+            try:
+                batch = self._data.next()
+            except LoaderIsOver:
+                self._session.decline_step()
+                continue
+            self._count_batch(batches.count(batch)[1])
+            yield batch
+
+    def step(self, loss: Any = None, tokens: Optional[int] = None, samples: Optional[int] = None) -> bool:
+        """For a loop that does not use steps(): call it after each optimizer step. False: the worker has left, end the loop.
+
+        `loss`: mean per token. `tokens`: used by this step in all, for the merge's weights. `samples`: taken from this worker's part
+        of the data by this step (default 1). A step that a GradScaler skipped does not count.
+        """
+        self._check_open()
+        self.report(loss, tokens)
+        self._data.samples += 1 if samples is None else samples
+        if not self._inner.hooked and self._session.step is not None:
+            self._stepped = {"finite": self._loss is None or math.isfinite(self._loss), "norm": math.nan}
+        if self._stepped is None:
+            self._count_batch(0)
+            return self._session.end is None
+        return self._advance()
+
+    def count_batch(self, tokens: int, samples: int) -> None:
+        """Counts a micro-batch of a loop that does not use steps(), before its optimizer step."""
+        self._data.samples += samples
+        self._count_batch(tokens)
+
+    def follow_run(self, loader: Any) -> bool:
+        """Makes a torch DataLoader read this worker's part of shared data, from its place on; for loops that do not use steps().
+
+        Takes effect with the next pass over the loader. False: the loader is of another kind, and unchanged.
+        """
+        return self._data.follow_run(loader)
+
+    def report(self, loss: Any = None, tokens: Optional[int] = None) -> None:
+        """What the package cannot see of the current step: its loss, mean per token, and the tokens that it used in all.
+
+        Without it the loss is the sum of what backward() was called on, and the tokens are counted in the batches.
+        """
+        if loss is not None:
+            self._loss = float(loss.detach() if hasattr(loss, "detach") else loss)
+        if tokens is not None:
+            self._tokens = tokens
+
+    loss = property(None, report, doc="Assigning it is report().")
+
+    # ---- what is known
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        """The run as it was joined: name, id, configuration, tensors."""
+        return self._session.run
+
+    @property
+    def version(self) -> int:
+        """The published version that the parameters come from."""
+        return int(self._session.step["version"]) if self._session.step else self._version
+
+    @property
+    def learning_rate(self) -> float:
+        """What the run's schedule says for the current step."""
+        return float(self._session.step["learning_rate"]) if self._session.step else 0.0
+
+    @property
+    def partition(self) -> int:
+        """The part of the data that this worker reads, counted from 0."""
+        return self._data.partition
+
+    @property
+    def partitions(self) -> int:
+        """The number of parts; 1 where every worker has its own data."""
+        return self._data.partitions
+
+    @property
+    def samples(self) -> int:
+        """The samples of that part that were taken so far, by all ranks and over all lives of the worker."""
+        return self._data.samples * self._ranks
+
+    @property
+    def running(self) -> bool:
+        """Whether the worker is a member: false after drain, stop and the end of the run."""
+        return not self._closed and self._session.end is None
+
+    @property
+    def end_reason(self) -> Optional[EndReason]:
+        """Why the worker left; None while it runs."""
+        return ended_reason(self._session.end)[0]
+
+    @property
+    def end_text(self) -> str:
+        """A sentence about that."""
+        return ended_reason(self._session.end)[1]
+
+    def status(self) -> Dict[str, Any]:
+        """The live status: phase, waiting_for, version, step, loss, tokens_per_second and more. Any thread may call it."""
+        self._check_open()
+        return {**self._session.status(), **self._last, "partition": self.partition, "partitions": self.partitions, "samples": self.samples}
+
+    # ---- the end
+
+    def drain(self) -> None:
+        """Leave after the steps done so far are pushed. The loop goes on until steps() ends or step() returns False."""
+        self._check_open()
+        self._session.drain()
+
+    def stop(self) -> None:
+        """Leave without a push."""
+        self._check_open()
+        self._session.stop()
+
+    def close(self) -> None:
+        """Ends the worker as the end of the `with` block does: pushes the steps done so far, then leaves."""
+        if self._closed:
+            return
+        try:
+            while self._advance():
+                self._session.decline_step()
+        finally:
+            self._release()
+
+    def abandon(self) -> None:
+        """Leaves without a push, as an exception in the `with` block does."""
+        if not self._closed:
+            self._release()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Any, failure: Any, trace: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def _release(self) -> None:
+        self._closed = True
+        self._inner.remove()
+        self._data.release()
+        self._session.close()
+
+    # ---- one step
+
+    def _start(self) -> "Run":
+        """Waits for the first step. Called by join."""
+        try:
+            self._inner.install(self._before_step, self._after_step, self._skipped_step, self._total)
+            self._session.signals.install()
+            self._session.advance()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def _total(self, value: float) -> float:
+        return self._session.total(value)
+
+    def _begin_step(self) -> None:
+        self._loss = None
+        self._tokens = 0
+        self._batches = 0
+        self._began = time.monotonic()
+        self._version = 0
+
+    def _advance(self) -> bool:
+        """Answers the step that was taken, and serves events until the next is due."""
+        self._check_open()
+        stepped, self._stepped = self._stepped, None
+        if stepped is not None and self._session.step is not None:
+            version = self.version
+            self._compare_with_configuration()
+            seen = self._inner.take_loss()
+            loss = self._session.answer_step(stepped["finite"], seen if self._loss is None else self._loss, stepped["norm"],
+                                             self._data.take_seconds(), max(1, self._tokens), self._data.samples)
+            self._last = {name: value for name, value in (("loss", loss), ("gradient_norm", stepped["norm"])) if math.isfinite(value)}
+            self._begin_step()
+            self._version = version
+        if self._session.step is None:
+            running = self._session.advance()
+            self._began = time.monotonic()
+            return running
+        return True
+
+    def _compare_with_configuration(self) -> None:
+        """Warns once when steps are larger than the run's: tokens and samples above are not counted."""
+        if self._compared or not self.config:
+            return
+        self._compared = True
+        settings = self.config.get("config", {})
+        inner, external = settings.get("inner", {}), settings.get("model", {}).get("external", {})
+        samples = int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
+        tokens = samples * int(external.get("context", 1))
+        if samples and self._tokens * self._ranks > tokens:
+            warnings.warn(f"this step used {self._tokens * self._ranks} tokens, and the run counts at most {tokens} for a step: set "
+                          "inner.batch (samples per step) and model.external.context (tokens per sample) in the run's configuration", stacklevel=4)
+
+    def _before_step(self) -> None:
+        if self._stepped is not None:
+            raise FailedPrecondition("optimizer.step() was called twice for one step of the run: take one optimizer step for each batch of "
+                                     "run.steps(loader), or call run.step() after each")
+        if self._session.step is not None:
+            self._inner.set_learning_rate(self.learning_rate)
+            return
+        self._late_steps += 1
+        if self._late_steps == 1:
+            warnings.warn(f"the worker has left the run ({self.end_text}): steps of the optimizer no longer count", stacklevel=4)
+        if self._late_steps > LATE_STEPS:
+            raise FailedPrecondition(f"the worker has left the run ({self.end_text}), and the loop goes on: end it when run.step() returns "
+                                     "False, or use run.steps(loader)")
+
+    def _after_step(self, stepped: bool, norm: float, loss: Any) -> None:
+        if self._session.step is None:
+            return
+        if loss is not None and self._loss is None and getattr(loss, "numel", lambda: 1)() == 1:
+            self._loss = float(loss.detach() if hasattr(loss, "detach") else loss)
+        self._stepped = {"finite": stepped, "norm": norm}
+        if stepped:
+            self._inner.steps += 1
+
+    def _skipped_step(self) -> None:
+        """The batches so far were for nothing: they count neither for the weights nor for the loss."""
+        self._tokens, self._loss = 0, None
+
+    def _count_batch(self, tokens: int) -> None:
+        self._tokens += tokens
+        self._batches += 1
+        seconds = time.monotonic() - self._began
+        if self._batches > self._max_batches or seconds > self._max_seconds:
+            raise FailedPrecondition(
+                f"no optimizer step in {self._batches - 1} batches and {seconds:.0f} s. Either a GradScaler skips every step because the "
+                "gradients are not finite, or the loop steps another optimizer than the one given to atoll.join. Set max_batches_per_step "
+                "or max_seconds_per_step if your steps need more")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise context_ended()
+
+

@@ -1,0 +1,164 @@
+"""The connection of an island to its engine: rank 0 holds it, and shares each event with the other ranks."""
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+from .client import Client, EndReason, Event, EventKind, Outcome, TensorSpec
+from .distributed import Island
+from .errors import AtollError, Cancelled, FailedPrecondition, error_of
+from .progress import Progress
+from .replica import Replica, failure_message, message_of
+from .signals import DrainOnSignal
+
+POLL_SECONDS = 0.1  # within which a signal is noticed while the loop waits for an event
+
+
+class Session:
+    """Serves events until a step is due or the worker has left. All ranks call the same methods in the same order."""
+
+    def __init__(self, options: Dict[str, Any], tensors: List[TensorSpec], replica: Replica, island: Island, progress: Optional[bool]):
+        self._options, self._tensors, self._replica, self._island = options, tensors, replica, island
+        self.signals = DrainOnSignal()
+        self.run: Dict[str, Any] = {}
+        self.step: Optional[Dict[str, Any]] = None  # the message of the STEP that is due
+        self.end: Optional[Dict[str, Any]] = None   # the message of END
+        self._client: Optional[Client] = None
+        self._asked = False
+        self._progress = Progress(progress if island.rank == 0 else False, self.status)
+        self._open()
+
+    def _open(self) -> None:
+        failure: Optional[AtollError] = None
+        if self._island.rank == 0:
+            try:
+                self._client = Client(self._options, self._tensors)
+            except AtollError as error:
+                failure = error
+        if self._island.size > 1:
+            shared = self._island.share((failure.code, str(failure)) if failure else None)
+            failure = failure or (error_of(*shared) if shared else None)
+        if failure is not None:
+            raise failure
+
+    # ---- events
+
+    def advance(self) -> bool:
+        """Serves events until a step is due. False: the worker has left; AtollError when it failed."""
+        while self.step is None and self.end is None:
+            event = self._next_event() if self._island.rank == 0 else None
+            # All ranks decide by rank 0's signal whether a restart is followed.
+            message = self._island.share({**message_of(event), "drains": self.signals.drain} if event else None)
+            kind = EventKind(message["kind"])
+            if kind is EventKind.STEP:
+                self.step = message
+            elif kind is EventKind.END:
+                self._ended(message)
+            elif kind is EventKind.JOINED:
+                self._joined()
+            else:
+                self._serve(message, event)
+        return self.end is None
+
+    def answer_step(self, finite: bool, loss: float, norm: float, data_seconds: float, tokens: int, samples: int) -> float:
+        """Answers the STEP that is due with the numbers of this rank; the engine gets those of the island. Returns the island's loss."""
+        known = 0.0 if math.isnan(loss) else float(tokens)
+        if self._island.size > 1:
+            weighted, known, total, samples_of_all, drains = self._island.sum(
+                [0.0 if math.isnan(loss) else loss * tokens, known, float(tokens), float(samples), float(self.signals.drain)])
+            loss, tokens, samples = weighted / known if known else math.nan, int(total), int(samples_of_all)
+            self.signals.drain = self.signals.drain or drains > 0
+        self._pass_on_drain()
+        self._answer(outcome=Outcome.DONE if finite else Outcome.NOT_FINITE, loss=loss, gradient_norm=norm, data_seconds=data_seconds,
+                     tokens=tokens, samples=samples, message="" if finite else "the gradient is not finite")
+        self.step = None
+        self._progress.show()
+        return loss
+
+    def decline_step(self) -> None:
+        """The loop has no more steps to give: the worker pushes what it has, and leaves."""
+        self._answer(outcome=Outcome.DECLINED, message="the loop has ended")
+        self.step = None
+
+    def total(self, value: float) -> float:
+        """The sum of one number over the ranks."""
+        return self._island.sum([value])[0]
+
+    def drain(self) -> None:
+        self.signals.drain = True
+        self._pass_on_drain()
+
+    def stop(self) -> None:
+        if self._client is not None and self.end is None:
+            self._client.stop()
+
+    def status(self) -> Dict[str, Any]:
+        return self._client.status() if self._client is not None and not self._client.closed else {}
+
+    def close(self) -> None:
+        self._progress.end_line()
+        self.signals.remove()
+        if self._client is not None:
+            self._client.close()
+
+    # ---- parts
+
+    def _next_event(self) -> Event:
+        assert self._client is not None
+        while True:
+            self._pass_on_drain()
+            event = self._client.next(POLL_SECONDS)
+            if event is not None:
+                return event
+            self._progress.show()
+
+    def _serve(self, message: Dict[str, Any], event: Optional[Event]) -> None:
+        try:
+            answer = self._replica.serve(message, event)
+        except BaseException as failure:
+            self._answer(outcome=Outcome.FAILED, message=failure_message(failure))
+            raise
+        self._answer(**answer)
+
+    def _joined(self) -> None:
+        if self._client is not None:
+            self.run = self._client.run()
+        self.run = self._island.share(self.run)
+        self._replica.joined(self.run)
+        self._progress.say(f"joined run {self.run.get('run', '')} as {self.run.get('worker', '')}".rstrip())
+        self._answer()
+
+    def _ended(self, message: Dict[str, Any]) -> None:
+        reason = EndReason(message["end_reason"])
+        if reason is EndReason.FAILED and message["end_code"] == Cancelled.code:  # stop() while a step was being answered
+            reason = EndReason.STOPPED
+            message = {**message, "end_reason": int(reason)}
+        if self._client is not None:
+            self._client.close()
+        if reason is EndReason.RESTART and not message["drains"]:
+            self._progress.say(f"{message['text']}; joining again")
+            self._asked = False
+            self._open()
+            return
+        self.end = message
+        if reason is EndReason.FAILED:
+            raise error_of(message["end_code"], message["text"])
+        self._progress.say(message["text"])
+
+    def _answer(self, **fields: Any) -> None:
+        if self._client is not None:
+            self._client.answer(**fields)
+
+    def _pass_on_drain(self) -> None:
+        if self.signals.drain and not self._asked and self._client is not None and not self._client.closed:
+            self._asked = True
+            self._progress.say("draining: pushing the steps done so far. Press Ctrl-C again to leave without that")
+            self._client.drain()
+
+
+def ended_reason(message: Optional[Dict[str, Any]]) -> Tuple[Optional[EndReason], str]:
+    return (EndReason(message["end_reason"]), message["text"]) if message else (None, "")
+
+
+def context_ended() -> FailedPrecondition:
+    return FailedPrecondition("the context of this run has ended: call atoll.join again, with the same name and state directory")

@@ -1,0 +1,110 @@
+"""PyTorch optimizers as the inner optimizer of a worker."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from .errors import InvalidArgument
+from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
+from .inner import Inner
+
+
+class TorchInner(Inner):
+    """One or several optimizers. The steps of one of them count; the states of all are kept."""
+
+    hooked = True
+
+    def __init__(self, optimizers: Any, counts: Any, parameters: List[Any], learning_rate: str, check_finite: bool, watch_loss: bool):
+        super().__init__()
+        given = list(optimizers) if isinstance(optimizers, (list, tuple)) else [optimizers]
+        if not given:
+            raise InvalidArgument("the list of optimizers is empty: give at least one, or None for a loop that calls run.step")
+        self._optimizers = [inner_optimizer(optimizer) for optimizer in given]
+        self._counted = self._choose(given, counts)
+        self._counted_inner = inner_optimizer(self._counted)
+        if learning_rate not in ("run", "mine"):
+            raise InvalidArgument(f"learning_rate is {learning_rate!r}: use 'run' for the run's schedule, or 'mine' for your own")
+        self._rate = LearningRate(self._counted_inner) if learning_rate == "run" else None
+        self._parameters, self._check_finite = parameters, check_finite
+        self._watch = LossWatch(self._counted_inner) if watch_loss else None
+        self._hook: Optional[OptimizerHook] = None
+        self.sharded = any(hasattr(parameter, "full_tensor") for parameter in parameters)
+
+    def _choose(self, given: Sequence[Any], counts: Any) -> Any:
+        if counts is None:
+            if len(given) > 1:
+                raise InvalidArgument(f"there are {len(given)} optimizers: say whose steps count with counts=, for example counts=opt_a")
+            return given[0]
+        for optimizer in given:
+            if optimizer is counts:
+                return optimizer
+        raise InvalidArgument("counts is none of the optimizers that were given: pass the same object in both places")
+
+    @property
+    def kind(self) -> str:
+        # The values that get a state: that of another model, or of another kind of optimizer, does not fit.
+        values = sum(p.numel() for o in self._optimizers for group in o.param_groups for p in group["params"])
+        names = "+".join(type(optimizer).__name__ for optimizer in self._optimizers)
+        return f"torch {names} over {values} values"
+
+    def install(self, before: Callable[[], None], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
+                total: Callable[[float], float]) -> None:
+        def stepped(finite: bool, norm: float, loss: Any) -> None:
+            if self._watch is not None:
+                self._watch.step_taken()
+            after(finite, norm, loss)
+
+        self._hook = OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite,
+                                   total if self.sharded else lambda value: value)
+        self._hook.install()
+        if self._watch is not None:
+            self._watch.skipped = skipped
+            self._watch.install()
+
+    def remove(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+        if self._watch is not None:
+            self._watch.remove()
+
+    def set_learning_rate(self, rate: float) -> None:
+        if self._rate is not None:
+            self._rate.set(rate)
+
+    def take_loss(self) -> float:
+        return self._watch.take() if self._watch is not None else float("nan")
+
+    def state(self) -> List[Any]:
+        return [_local(optimizer.state_dict()) for optimizer in self._optimizers]
+
+    def load(self, states: List[Any]) -> None:
+        if len(states) != len(self._optimizers):
+            raise InvalidArgument(f"the saved state has {len(states)} optimizers, and this worker has {len(self._optimizers)}")
+        for optimizer, state in zip(self._optimizers, states):
+            optimizer.load_state_dict(_sharded(state, optimizer) if self.sharded else state)
+
+
+def _local(value: Any) -> Any:
+    """The state with this rank's part of every sharded tensor."""
+    if isinstance(value, dict):
+        return {key: _local(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_local(item) for item in value)
+    return value.to_local() if hasattr(value, "to_local") else value
+
+
+def _sharded(state: Dict[str, Any], optimizer: Any) -> Dict[str, Any]:
+    """The opposite of _local: each tensor is laid out as its parameter is."""
+    from torch.distributed.tensor import DTensor
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    indices = [index for group in state["param_groups"] for index in group["params"]]
+    by_index: Dict[Any, Any] = dict(zip(indices, parameters))
+
+    def laid_out(index: Any, value: Any) -> Any:
+        parameter: Any = by_index.get(index)
+        if not hasattr(parameter, "to_local") or not hasattr(value, "shape") or value.shape != parameter.to_local().shape:
+            return value
+        return DTensor.from_local(value.to(parameter.device), parameter.device_mesh, parameter.placements, shape=parameter.shape,
+                                  stride=parameter.stride())
+
+    kept = {index: {key: laid_out(index, value) for key, value in values.items()} for index, values in state["state"].items()}
+    return {**state, "state": kept}

@@ -1,0 +1,188 @@
+"""A torch.nn.Module as the tensors of a run: which parameters, under which names, and how their values go in and out."""
+from __future__ import annotations
+
+import hashlib
+import warnings
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+from .client import TensorSpec
+from .distributed import Island
+from .errors import InvalidArgument, Unimplemented
+from .model import Model, check_specs, shape_changed
+
+EXACT = (torch.float32, torch.float64)
+REDUCED = (torch.bfloat16, torch.float16)
+WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+
+
+def canonical_name(name: str) -> str:
+    """The name without what DistributedDataParallel, torch.compile and checkpoint wrappers put into it."""
+    for wrapper in WRAPPERS:
+        while name.startswith(wrapper):
+            name = name[len(wrapper):]
+        name = name.replace("." + wrapper, ".")
+    return name
+
+
+def innermost(module: torch.nn.Module) -> torch.nn.Module:
+    """The module under DistributedDataParallel, DataParallel and torch.compile."""
+    while True:
+        inner = getattr(module, "_orig_mod", None)
+        if inner is None and isinstance(module, (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)):
+            inner = module.module
+        if inner is None:
+            return module
+        module = inner
+
+
+class TorchModel(Model):
+    """The parameters with requires_grad, each once. float32 goes over the wire, whatever the parameters are.
+
+    Parameters in bfloat16 or float16 get a float32 master copy, which is what the run published. Their local progress, the
+    difference to the rounded master, is added to it when they are read. So rounding never looks like progress.
+    """
+
+    def __init__(self, module: torch.nn.Module, island: Island, base_fingerprint: Optional[str] = None):
+        self._module, self._island = module, island
+        trained, frozen = _parameters(module)
+        for name, parameter in [*trained, *frozen]:
+            _check_memory(name, parameter)
+        for name, parameter in trained:
+            _check_type(name, parameter)
+        self._parameters = [parameter for _, parameter in trained]
+        tables = _lookup_tables(module)
+        self.specs = [TensorSpec(name, tuple(parameter.shape), id(parameter) in tables) for name, parameter in trained]
+        check_specs(self.specs)
+        self._masters: Dict[int, torch.Tensor] = {}
+        self._warn_of_reduced_types()
+        device = self._parameters[0].device
+        self.device = str(device)
+        if device.type == "cuda":
+            self.device_name = torch.cuda.get_device_name(device)
+        self.fingerprint = _fingerprint(frozen) if base_fingerprint is None and frozen else base_fingerprint or ""
+
+    @property
+    def parameters(self) -> List[torch.nn.Parameter]:
+        return self._parameters
+
+    def evaluating(self) -> torch.nn.Module:
+        return innermost(self._module)
+
+    def check_unchanged(self) -> None:
+        now = dict(_parameters(self._module)[0])
+        for spec, parameter in zip(self.specs, self._parameters):
+            found = now.pop(spec.name, None)
+            if found is None:
+                raise InvalidArgument(f"the parameter {spec.name!r} is gone, or no longer has requires_grad: a run's tensors are fixed")
+            if tuple(found.shape) != spec.shape:
+                raise shape_changed(spec, found.shape)
+            if found is not parameter:
+                raise InvalidArgument(f"the parameter {spec.name!r} was replaced by another tensor after atoll.join: change it in place")
+        for name in now:
+            raise InvalidArgument(f"the parameter {name!r} is new or newly trained: a run's tensors are fixed. Freeze it, or start a "
+                                  "new run")
+
+    @torch.no_grad()
+    def read(self, index: int, out: Optional[memoryview]) -> None:
+        parameter = self._parameters[index]
+        if tuple(parameter.shape) != self.specs[index].shape:
+            raise shape_changed(self.specs[index], parameter.shape)
+        full = _gathered(parameter)
+        if out is None:
+            return
+        target = torch.frombuffer(out, dtype=torch.float32).view(full.shape)
+        master = self._masters.get(index)
+        if master is None:
+            target.copy_(full)
+        else:
+            target.copy_(master + (full.float() - master.to(full.dtype).float()))
+
+    @torch.no_grad()
+    def write(self, index: int, values: Optional[memoryview]) -> None:
+        parameter, shape = self._parameters[index], self.specs[index].shape
+        if tuple(parameter.shape) != shape:
+            raise shape_changed(self.specs[index], parameter.shape)
+        full = torch.empty(shape) if values is None else torch.frombuffer(values, dtype=torch.float32).view(shape)
+        full = self._island.spread(full, parameter.device)
+        if parameter.dtype in REDUCED:
+            self._keep_master(index, full, parameter.device)
+        _scattered(parameter, full)
+
+    def _keep_master(self, index: int, full: torch.Tensor, device: torch.device) -> None:
+        if self._island.rank != 0:
+            return  # rank 0 alone is read
+        master = self._masters.get(index)
+        if master is None:
+            self._masters[index] = full.to(device=device, dtype=torch.float32, copy=True)
+        else:
+            master.copy_(full)
+
+    def _warn_of_reduced_types(self) -> None:
+        reduced = [spec.name for spec, p in zip(self.specs, self._parameters) if p.dtype in REDUCED]
+        if reduced and self._island.rank == 0:
+            warnings.warn(
+                f"{len(reduced)} parameters, such as {reduced[0]!r}, are {self._parameters[0].dtype}: the optimizer loses updates that are "
+                "too small for that type. Prefer float32 parameters with torch.autocast. Atoll exchanges float32, and keeps a float32 "
+                "copy of these parameters", stacklevel=5)
+
+
+def _parameters(module: torch.nn.Module) -> Tuple[List[Tuple[str, Any]], List[Tuple[str, Any]]]:
+    """(trained, frozen), tied weights once, under the first of their names."""
+    trained: List[Tuple[str, Any]] = []
+    frozen: List[Tuple[str, Any]] = []
+    for name, parameter in module.named_parameters():
+        (trained if parameter.requires_grad else frozen).append((canonical_name(name), parameter))
+    return trained, frozen
+
+
+def _lookup_tables(module: torch.nn.Module) -> set:
+    """Identities of the weights of embeddings, which some merges average plainly."""
+    return {id(part.weight) for part in module.modules() if isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))}
+
+
+def _check_memory(name: str, parameter: Any) -> None:
+    if parameter.is_meta:
+        raise InvalidArgument(f"the parameter {name!r} is on the device 'meta', which has no memory: initialise the model first, for "
+                              "example with model.to_empty(device='cpu') and your own initialisation")
+    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+        raise InvalidArgument(f"the parameter {name!r} has no shape yet (a lazy module): run the model once before atoll.join")
+
+
+def _check_type(name: str, parameter: Any) -> None:
+    if parameter.layout != torch.strided:
+        raise InvalidArgument(f"the parameter {name!r} is sparse ({parameter.layout}): only dense parameters can be exchanged")
+    if parameter.dtype not in EXACT + REDUCED:
+        raise InvalidArgument(f"the parameter {name!r} has the unknown type {parameter.dtype}: only float32, float64, bfloat16 and float16 "
+                              "can be exchanged. Freeze it (requires_grad=False) or convert it")
+    if type(parameter).__name__ == "FlatParameter":
+        raise Unimplemented(f"the parameter {name!r} is flattened by FullyShardedDataParallel: use torch.distributed.fsdp.fully_shard, or "
+                            "use_orig_params and one process")
+
+
+def _gathered(parameter: Any) -> torch.Tensor:
+    """The whole tensor; collective for a DTensor."""
+    full = getattr(parameter, "full_tensor", None)
+    return full() if full is not None else parameter.detach()
+
+
+def _scattered(parameter: Any, full: torch.Tensor) -> None:
+    if hasattr(parameter, "full_tensor"):
+        from torch.distributed.tensor import distribute_tensor
+        full = distribute_tensor(full.to(device=parameter.device, dtype=parameter.dtype), parameter.device_mesh, parameter.placements)
+    parameter.copy_(full)
+
+
+@torch.no_grad()
+def _fingerprint(frozen: List[Tuple[str, Any]]) -> str:
+    """SHA-256 over the names, types, shapes and bytes of the frozen parameters, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, parameter in sorted(frozen, key=lambda item: item[0]):
+        value = _gathered(parameter).to("cpu").contiguous()
+        digest.update(f"{name}\0{value.dtype}\0{list(value.shape)}\0".encode())
+        if value.numel():
+            out = bytearray(value.numel() * value.element_size())
+            torch.frombuffer(out, dtype=value.dtype).view(value.shape).copy_(value)
+            digest.update(out)
+    return digest.hexdigest()

@@ -1,0 +1,83 @@
+"""Hugging Face's Trainer as a worker of a run, by one callback.
+
+    from atoll.transformers import AtollCallback
+    trainer = Trainer(model, args, train_dataset=data, callbacks=[AtollCallback("host:7600", state_dir="s", name="w0")])
+    trainer.train()
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Optional
+
+from transformers import TrainerCallback
+
+from . import batch as batches
+from .joining import join
+from .run import Run
+
+
+class AtollCallback(TrainerCallback):
+    """Joins when training begins, and ends training when the worker has left the run. The arguments are those of atoll.join.
+
+    The run decides when training ends, so set TrainingArguments(max_steps=...) above the steps of the run. When the Trainer
+    ends first, the steps done so far are pushed, and the worker leaves.
+    """
+
+    def __init__(self, coordinator: str, **options: Any):
+        self.run: Optional[Run] = None
+        self._coordinator, self._options = coordinator, options
+        self._counter: Any = None
+        self._loader: Any = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, train_dataloader: Any = None,
+                       **_: Any) -> Any:
+        self.run = join(self._coordinator, model, optimizer, **self._options)
+        self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
+        self._skip_to_position(train_dataloader, args)
+        if not self.run.running:
+            control.should_training_stop = True
+        return control
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        if self._loader is not None:
+            self._loader.skip_batches, self._loader = 0, None  # only of the first pass
+        return control
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        if self.run is not None and not self.run.step(samples=0):
+            control.should_training_stop = True
+        return control
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self._counter is not None:
+            self._counter.remove()
+        if self.run is not None:
+            self.run.close()
+
+    def _count(self, model: Any, arguments: Any, keywords: Any) -> None:
+        if model.training and self.run is not None and self.run.running:
+            samples, tokens = batches.count(keywords or arguments)
+            self.run.count_batch(tokens, samples)
+
+    def _skip_to_position(self, loader: Any, args: Any) -> None:
+        """After a restart: the first pass leaves out the batches that earlier lives of the worker have taken."""
+        assert self.run is not None
+        if self.run.partitions > 1 and loader is not None and self.run.follow_run(loader):
+            return
+        per_batch = max(1, args.train_batch_size * self._ranks())
+        done = self.run.samples // per_batch
+        if not done or loader is None:
+            return
+        try:
+            done %= max(1, len(loader))
+        except TypeError:
+            pass
+        if hasattr(loader, "skip_batches"):
+            loader.skip_batches, self._loader = done, loader
+        else:
+            warnings.warn(f"the Trainer's loader cannot skip the {done} batches that this worker has taken before: they are read again",
+                          stacklevel=2)
+
+    def _ranks(self) -> int:
+        from .distributed import find_island
+        return find_island(self._options.get("island", "auto")).size
