@@ -1,0 +1,64 @@
+"""Two ranks over gloo as one worker: DistributedDataParallel and fully_shard."""
+import json
+import unittest
+
+import torch
+
+import atoll
+from fixture import PATIENCE_S, RunTest, wait_for
+
+FSDP = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
+
+
+class IslandTest(RunTest):
+    def island(self, hub, *more, life=0):
+        out = self.folder / f"out{life}"
+        ranks = [self.spawn("ddp_worker.py", rank, self.folder / f"store{life}", hub.data, self.folder / "state", out, *more,
+                            log=f"rank{rank}.log") for rank in range(2)]
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(PATIENCE_S), 0, self.log(f"rank{rank}.log"))
+        return [json.loads((self.folder / f"{out.name}.{rank}").read_text()) for rank in range(2)]
+
+    def check_run(self, *more):
+        hub = self.coordinator(rounds=3, steps=4, batch=6)
+        found = self.island(hub, *more)
+        self.assertEqual([rank["end"] for rank in found], ["FINISHED", "FINISHED"])
+        self.assertEqual(len(found[0]["hashes"]), 12)
+        self.assertEqual(found[0]["hashes"], found[1]["hashes"])
+        self.assertEqual([rank["samples"] for rank in found], [72, 72])
+        self.assertEqual(hub.contributors(), {1: ["w0"], 2: ["w0"], 3: ["w0"]})
+        self.assertEqual(hub.tokens(), 72)
+        self.assertEqual(found[0]["evaluated"], found[1]["evaluated"])
+        losses = [json.loads(line) for line in hub.ctl("metrics", "export", "--format", "jsonl").splitlines()]
+        self.assertIn(1.5, [point["value"] for point in losses if point["name"] == "validation/loss"])
+
+    def check_restart(self, *more):
+        hub = self.coordinator(rounds=4, steps=4, batch=6)
+        first = self.island(hub, *more, "--term", "1")  # the rank without the engine is told
+        self.assertEqual([rank["end"] for rank in first], ["DRAINED", "DRAINED"])
+        wait_for(lambda: hub.head() == 2, "the pushed steps to be merged")
+        second = self.island(hub, *more, life=1)
+        self.assertEqual([rank["end"] for rank in second], ["FINISHED", "FINISHED"])
+        self.assertEqual(second[0]["hashes"], second[1]["hashes"])
+        # The moments of both lives: each optimizer step is counted once.
+        steps = len(first[0]["hashes"]) + len(second[0]["hashes"])
+        self.assertEqual([set(rank["optimizer_steps"]) for rank in second], [{steps}, {steps}])
+        self.assertTrue(all(torch.isfinite(tensor).all() for tensor in atoll.pull(hub.data).values()))
+
+    def test_ddp(self):
+        self.check_run()
+
+    def test_ddp_drains_and_comes_back(self):
+        self.check_restart()
+
+    @unittest.skipUnless(FSDP, "fully_shard is newer")
+    def test_fsdp2(self):
+        self.check_run("--fsdp")
+
+    @unittest.skipUnless(FSDP, "fully_shard is newer")
+    def test_fsdp2_drains_and_comes_back(self):
+        self.check_restart("--fsdp")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,202 @@
+"""Each message of bad input: what failed, on what, and what to do."""
+import unittest
+
+import numpy
+import torch
+
+import atoll
+from fixture import RunTest, config
+from test_run import loader, model_and_optimizer, take_step
+
+
+class ErrorsTest(RunTest):
+    def join(self, address, model=None, optimizer=None, name="w0", **more):
+        if model is None:
+            model, optimizer = model_and_optimizer()
+        return atoll.join(address, model, optimizer, **self.options(name, **more))
+
+    def test_another_model_names_the_tensor(self):
+        hub = self.coordinator(rounds=3, workers=2)
+        self.join_and_leave(hub)
+        for layer, text in ((torch.nn.Linear(4, 6), r"'0.weight'.*\[6, 4\].*\[5, 4\]"),
+                            (torch.nn.Linear(4, 5, bias=False), r"'0.bias'|'2.weight'")):
+            model = torch.nn.Sequential(layer, torch.nn.Tanh(), torch.nn.Linear(layer.out_features, 1))
+            with self.assertRaisesRegex(atoll.AtollError, text):
+                self.join(hub.data, model, torch.optim.SGD(model.parameters(), lr=0.1), "w1")
+
+    def join_and_leave(self, hub):
+        """The id of the run."""
+        model, optimizer = model_and_optimizer()
+        with self.join(hub.data, model, optimizer, name="seeder") as run:
+            run.drain()
+            run_id = run.config["run_id"]
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        return run_id
+
+    def test_a_parameter_that_changes_its_shape(self):
+        hub = self.coordinator(rounds=3, steps=1)
+        model, optimizer = model_and_optimizer()
+        with self.assertRaisesRegex(atoll.FailedPrecondition, r"the parameter '2.bias' has the shape \[2\], but had \[1\] when the worker joined"):
+            with self.join(hub.data, model, optimizer) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+                    model[2].bias.data = torch.zeros(2)
+        self.assertEqual(hub.head(), 0)
+
+    def test_a_parameter_that_is_replaced(self):
+        hub = self.coordinator(rounds=3, steps=2)
+        model, optimizer = model_and_optimizer()
+        with self.assertRaisesRegex(atoll.InvalidArgument, "the parameter '0.bias' was replaced by another tensor"):
+            with self.join(hub.data, model, optimizer) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+                    model[0].bias = torch.nn.Parameter(torch.zeros(5))
+
+    def test_a_model_without_memory(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 1, device="meta"))
+        with self.assertRaisesRegex(atoll.InvalidArgument, "the parameter '0.weight' is on the device 'meta', which has no memory"):
+            self.join("127.0.0.1:1", model, None)
+
+    def test_a_lazy_model(self):
+        with self.assertRaisesRegex(atoll.InvalidArgument, "the parameter 'weight' has no shape yet"):
+            self.join("127.0.0.1:1", torch.nn.LazyLinear(3), None)
+
+    def test_a_model_without_parameters(self):
+        with self.assertRaisesRegex(atoll.InvalidArgument, "no parameter to exchange"):
+            self.join("127.0.0.1:1", torch.nn.Tanh(), None)
+
+    def test_a_name_that_is_taken(self):
+        hub = self.coordinator(rounds=3, workers=2)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub.data, model, optimizer, "w0") as run:
+            with self.assertRaisesRegex(atoll.AtollError, "w0"):
+                other, its = model_and_optimizer()
+                atoll.join(hub.data, other, its, **{**self.options("w0"), "state_dir": self.folder / "other"})
+            run.stop()
+
+    def test_a_state_directory_in_use(self):
+        hub = self.coordinator(rounds=3, workers=2)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub.data, model, optimizer) as run:
+            with self.assertRaisesRegex(atoll.AlreadyExists, "state-w0"):
+                self.join(hub.data, *model_and_optimizer())
+            run.stop()
+
+    def test_a_state_directory_of_another_run(self):
+        hub = self.coordinator(rounds=3)
+        first_run = self.join_and_leave(hub)
+        hub.stop()
+        folder = self.folder / "second"
+        folder.mkdir()
+        from fixture import Coordinator
+        second = Coordinator(folder, config(rounds=3)).start()
+        self.addCleanup(second.stop, 9)
+        log = self.folder / "seeder.log"
+        log.unlink()
+        # With the run that it expects, the worker does not join another one.
+        with self.assertRaisesRegex(atoll.AtollError, first_run):
+            self.join(second.data, *model_and_optimizer(), name="seeder", expect_run=first_run)
+        # Without, it joins, and says that it leaves the kept state alone.
+        with self.join(second.data, *model_and_optimizer(), name="seeder") as run:
+            run.stop()
+        self.assertRegex(log.read_text(), f"state-seeder/progress/round-.* is of run {first_run}, this is run {run.config['run_id']}")
+
+    def test_no_coordinator(self):
+        with self.assertRaisesRegex(atoll.AtollError, "no-such-host.invalid"):
+            self.join("no-such-host.invalid:7600", *model_and_optimizer())
+
+    def test_a_wrong_token(self):
+        tokens = self.folder / "tokens"
+        tokens.mkdir()
+        right, wrong = "r" * 43, "w" * 43
+        (tokens / "worker").write_text(right + "\n")
+        (tokens / "wrong").write_text(wrong + "\n")
+        for path in tokens.iterdir():
+            path.chmod(0o600)
+        hub = self.coordinator(config(rounds=1), "--require-tokens", "--worker-token-file", str(tokens / "worker"))
+        with self.assertRaisesRegex(atoll.AtollError, "(?i)token") as caught:
+            self.join(hub.data, *model_and_optimizer(), token_file=tokens / "wrong")
+        self.assertIn(type(caught.exception), (atoll.Unauthenticated, atoll.PermissionDenied))
+
+    def test_an_unknown_option(self):
+        with self.assertRaisesRegex(atoll.InvalidArgument, "tokenfile"):
+            self.join("127.0.0.1:1", *model_and_optimizer(), tokenfile="x")
+
+    def test_use_after_the_end(self):
+        hub = self.coordinator(rounds=1, steps=1)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub.data, model, optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        for use in (run.status, run.step, run.drain, run.stop, lambda: next(run.steps(loader()))):
+            with self.assertRaisesRegex(atoll.FailedPrecondition, "the context of this run has ended: call atoll.join again"):
+                use()
+        run.close()  # again is no error
+
+    def test_arrays_of_another_type(self):
+        for array, text in ((numpy.zeros(3), "has the unknown type float64"), (numpy.zeros((4, 4), numpy.float32)[:, 1:], "must be writable"),
+                            ([1.0], "is a list")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, f"the parameter 'w' {text}"):
+                self.join("127.0.0.1:1", {"w": array}, None)
+
+    def test_objects_that_are_no_model_and_no_optimizer(self):
+        model, _ = model_and_optimizer()
+        for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),
+                            ((model, None, {"also_save": {"x": 3}}), r"also_save\['x'\] has no state_dict"),
+                            ((model, torch.optim.SGD(model.parameters(), lr=1), {"learning_rate": "his"}), "learning_rate is 'his'"),
+                            ((model, None, {"buffers": "mean"}), "buffers='mean' is not possible yet"),
+                            ((model, None, {"island": True}), "fewer than two ranks")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                self.join("127.0.0.1:1", *given[:2], **(given[2] if len(given) > 2 else {}))
+
+    def test_an_engine_that_dies_is_reported(self):
+        import os
+        import signal
+        hub = self.coordinator(rounds=1000, steps=2)
+        model, optimizer = model_and_optimizer()
+        with self.assertRaisesRegex(atoll.Internal, "engine"):
+            with self.join(hub.data, model, optimizer) as run:
+                for count, batch in enumerate(run.steps(loader())):
+                    take_step(model, optimizer, batch)
+                    if count == 2:
+                        os.kill(engine_of(os.getpid()), signal.SIGKILL)
+
+
+def engine_of(parent):
+    """The process id of the engine that `parent` started."""
+    import pathlib
+    for path in pathlib.Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                stat = (path / "stat").read_text()
+            except OSError:
+                continue
+            name, rest = stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
+            if name.startswith("atoll-engine") and int(rest[1]) == parent:
+                return int(path.name)
+    raise AssertionError("no engine runs")
+
+
+class LibraryTest(unittest.TestCase):
+    def test_a_library_that_is_missing(self):
+        import os
+        import subprocess
+        import sys
+        from fixture import python_environment
+        done = subprocess.run([sys.executable, "-c", "import atoll; atoll.pull('x:1')"], capture_output=True, text=True, check=False,
+                              env=python_environment(ATOLL_LIBRARY=os.devnull))
+        self.assertIn("atoll.errors.NotFound: cannot load libatoll_client.so.1: /dev/null", done.stderr)
+        self.assertIn("set ATOLL_LIBRARY", done.stderr)
+
+    def test_the_package_imports_neither_torch_nor_numpy(self):
+        import subprocess
+        import sys
+        from fixture import python_environment
+        done = subprocess.run([sys.executable, "-c", "import sys, atoll; print(sorted({'torch', 'numpy'} & set(sys.modules)))"],
+                              capture_output=True, text=True, check=True, env=python_environment())
+        self.assertEqual(done.stdout.strip(), "[]")
+
+
+if __name__ == "__main__":
+    unittest.main()

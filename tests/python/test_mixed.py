@@ -1,0 +1,80 @@
+"""A run that atoll-worker and a Python loop train together ends as well as one of atoll-worker alone."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from fixture import PATIENCE_S, ROOT, Coordinator, RunTest, config
+
+LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 1, 2, 32, 32, 8
+ROUNDS, STEPS = 10, 20
+TOKENIZER = "bytes"
+# Of the loss: the runs differ in the order of w1's samples. Measured: 1.8 % where the workers wait for each other.
+TOLERANCE = 0.05
+
+
+class MixedTest(RunTest):
+    def setUp(self):
+        super().setUp()
+        self.programs = pathlib.Path(os.environ["ATOLL_TEST_BIN"])
+        for name in ("atoll-worker", "atoll-data"):
+            if not (self.programs / name).exists():
+                self.skipTest(f"{name} is not built")
+        # Each worker has texts of its own: with the same ones, two workers of a kind would read the same samples in the same order.
+        texts = sorted((ROOT / "docs/reference").glob("*.md"))
+        for worker in range(2):
+            subprocess.run([self.programs / "atoll-data", "tokenize", "--out", self.folder / f"tokens-w{worker}", *texts[worker::2]],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
+
+    def start_native(self, hub, folder, name):
+        with open(folder / f"{name}.log", "wb") as log:
+            process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-worker", "--coordinator", hub.data, "--name", name, "--data",
+                 self.folder / f"tokens-{name}", "--state-dir", folder / f"state-{name}", "--threads", "1", "--device", "cpu"], stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+        self.processes.append(process)
+        return process
+
+    def start_python(self, hub, folder, name):
+        return self.spawn("small_gpt.py", hub.data, name, folder / f"state-{name}", self.folder / f"tokens-{name}", LAYERS, HEADS, WIDTH,
+                          CONTEXT, BATCH, log=f"{folder.name}/{name}.log")
+
+    def final_loss(self, label, starters, sync):
+        """The validation loss of the last version, of a run of these workers."""
+        folder = self.folder / label
+        folder.mkdir()
+        model = {"gpt": {"layers": LAYERS, "heads": HEADS, "width": WIDTH, "context": CONTEXT, "vocabulary": 256}}
+        text = config(rounds=ROUNDS, steps=STEPS, workers=len(starters), batch=BATCH, learning_rate=3e-3, model=model,
+                      data={"mode": "local", "tokenizer": TOKENIZER}, sync=sync, codec={"push": "e3m0"}, outer={"learning_rate": 1.0, "momentum": 0.6})
+        hub = Coordinator(folder, text).start()
+        self.addCleanup(lambda: hub.stop(signal.SIGKILL))
+        workers = {f"w{i}": start(hub, folder, f"w{i}") for i, start in enumerate(starters)}
+        for name, process in workers.items():
+            self.assertEqual(process.wait(2 * PATIENCE_S), 0, self.log(f"{label}/{name}.log"))
+        points = [json.loads(line) for line in hub.ctl("metrics", "export", "--format", "jsonl").splitlines()]
+        losses = {int(point["version"]): point["value"] for point in points if point["name"] == "validation/loss"}
+        contributors = hub.contributors()
+        hub.stop(signal.SIGKILL)
+        return losses[max(losses)], losses[0], contributors
+
+    def check(self, sync, waits):
+        """`waits`: the workers wait for each other, so that both runs take the same steps. Otherwise the faster one goes on, and only
+        gains by it."""
+        native, first, _ = self.final_loss("native", [self.start_native, self.start_native], sync)
+        mixed, _, contributors = self.final_loss("mixed", [self.start_native, self.start_python], sync)
+        self.assertLess(native, first * 0.8)
+        self.assertTrue(any("w1" in names for names in contributors.values()), contributors)
+        worse = (mixed - native) / native
+        self.assertLess(abs(worse) if waits else worse, TOLERANCE, f"native {native}, mixed {mixed}, at the start {first}")
+
+    def test_blocking(self):
+        self.check({}, waits=True)
+
+    def test_overlapped(self):
+        self.check({"mode": "overlapped", "fragments": 2, "delay_steps": 2}, waits=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

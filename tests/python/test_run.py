@@ -1,0 +1,462 @@
+"""What atoll.join promises, with a real coordinator and a small model."""
+import io
+import json
+import math
+import os
+import shutil
+import signal
+import threading
+import unittest
+import warnings
+
+import numpy
+import torch
+
+import atoll
+from fixture import RunTest, config, wait_for
+
+
+def data(samples=12, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(samples, 4, generator=generator)
+    return torch.utils.data.TensorDataset(inputs, inputs.sum(1, keepdim=True))
+
+
+def loader(batch_size=3, **more):
+    return torch.utils.data.DataLoader(data(), batch_size=batch_size, **more)
+
+
+def model_and_optimizer(seed=7, kind=torch.optim.SGD, **more):
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    return model, kind(model.parameters(), lr=0.5, **more)
+
+
+def take_step(model, optimizer, batch):
+    inputs, targets = batch
+    loss = (model(inputs) - targets).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+class RunSemantics(RunTest):
+    def train(self, run, model, optimizer, batches=None):
+        count = 0
+        for batch in run.steps(batches or loader()):
+            take_step(model, optimizer, batch)
+            count += 1
+        return count
+
+    def test_the_loop_ends_with_the_run(self):
+        hub = self.coordinator(rounds=3, steps=4)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.assertEqual(run.version, 0)
+            self.assertTrue(run.running)
+            self.assertEqual(run.config["run"], "python-test")
+            self.assertEqual([t["name"] for t in run.config["tensors"]], ["0.weight", "0.bias", "2.weight", "2.bias"])
+            self.assertEqual(self.train(run, model, optimizer), 12)
+            self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+            self.assertFalse(run.running)
+            self.assertEqual(run.samples, 36)
+        self.assertEqual(hub.head(), 3)
+        self.assertEqual(hub.contributors(), {1: ["w0"], 2: ["w0"], 3: ["w0"]})
+
+    def test_the_outer_step_is_applied(self):
+        """One round of SGD by hand: theta1 = theta0 - 0.7 (1 + 0.9) (theta0 - local)."""
+        hub = self.coordinator(rounds=1, steps=2, learning_rate=0.1, codec={"push": "fp32", "pull_delta": "none"})
+        model, optimizer = model_and_optimizer()
+        by_hand, _ = model_and_optimizer()
+        for _, batch in zip(range(2), loader()):
+            (by_hand(batch[0]) - batch[1]).square().mean().backward()
+            with torch.no_grad():
+                for p in by_hand.parameters():
+                    p -= 0.1 * p.grad
+                    p.grad = None
+        start, _ = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.train(run, model, optimizer)
+        published = atoll.pull(hub.data)
+        self.assertEqual(published.version, 1)
+        for (name, local), before in zip(by_hand.named_parameters(), start.parameters()):
+            expected = before - 0.7 * 1.9 * (before - local)
+            torch.testing.assert_close(published[name], expected.detach(), rtol=1e-5, atol=1e-6)
+
+    def test_the_runs_learning_rate_is_set_in_proportion(self):
+        hub = self.coordinator(rounds=1, steps=3, learning_rate=0.1, inner={"warmup_steps": 3})
+        model, _ = model_and_optimizer()
+        optimizer = torch.optim.SGD([{"params": model[0].parameters(), "lr": 2.0}, {"params": model[2].parameters(), "lr": 0.5}])
+        rates = []
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for batch in run.steps(loader()):
+                rate = run.learning_rate
+                take_step(model, optimizer, batch)
+                rates.append((rate, [group["lr"] for group in optimizer.param_groups]))
+        self.assertEqual(len({rate for rate, _ in rates}), 3)
+        for rate, groups in rates:
+            self.assertEqual(groups, [rate, rate * 0.25])
+
+    def test_my_own_learning_rate_stays(self):
+        hub = self.coordinator(rounds=1, steps=3)
+        model, optimizer = model_and_optimizer()
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        rates = []
+        with atoll.join(hub.data, model, optimizer, learning_rate="mine", also_save={"scheduler": scheduler}, **self.options()) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+                rates.append(optimizer.param_groups[0]["lr"])
+                scheduler.step()
+        self.assertEqual(rates, [0.5, 0.25, 0.125])
+
+    def test_the_loss_needs_no_line(self):
+        hub = self.coordinator(rounds=1, steps=2)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            losses = []
+            for batch in run.steps(loader()):
+                if losses:
+                    self.assertAlmostEqual(run.status()["loss"], losses[-1], places=5)
+                losses.append(take_step(model, optimizer, batch).item())
+
+    def test_a_reported_loss_wins(self):
+        hub = self.coordinator(rounds=1, steps=2)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for index, batch in enumerate(run.steps(loader())):
+                if index:
+                    self.assertAlmostEqual(run.status()["loss"], 42.0)
+                take_step(model, optimizer, batch)
+                run.loss = torch.tensor(42.0)
+
+    def test_gradient_accumulation_counts_optimizer_steps(self):
+        hub = self.coordinator(rounds=1, steps=3, batch=6)
+        model, optimizer = model_and_optimizer()
+        batches = 0
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for inputs, targets in run.steps(loader()):
+                ((model(inputs) - targets).square().mean() / 2).backward()
+                batches += 1
+                if batches % 2 == 0:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        self.assertEqual(batches, 6)
+        self.assertEqual(hub.tokens(), 18)
+
+    def test_a_loop_without_steps(self):
+        hub = self.coordinator(rounds=2, steps=3)
+        model, optimizer = model_and_optimizer()
+        count = 0
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            while run.running:
+                loss = take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+                run.step(loss=loss, tokens=3, samples=3)
+                count += 1
+            self.assertEqual(run.samples, 18)
+        self.assertEqual(count, 6)
+
+    def test_numpy_arrays_without_an_optimizer(self):
+        hub = self.coordinator(rounds=2, steps=3)
+        weights = {"w": numpy.ones((2, 3), numpy.float32), "b": numpy.zeros((), numpy.float32)}
+        with atoll.join(hub.data, weights, **self.options()) as run:
+            while run.running:
+                weights["w"] -= numpy.float32(run.learning_rate)
+                run.step(loss=1.5, tokens=3, samples=3)
+        published = atoll.pull(hub.data)
+        self.assertEqual(published.version, 2)
+        self.assertEqual(tuple(published["w"].shape), (2, 3))
+        self.assertLess(float(published["w"][0, 0]), 1.0)
+        self.assertEqual(float(published["b"]), 0.0)
+
+    def test_without_pytorch_and_without_numpy(self):
+        for more, kind in ((["--numpy"], "ndarray"), ([], "memoryview")):
+            hub = self.coordinator(rounds=2, steps=3)
+            worker = self.spawn("plain_worker.py", hub.data, self.folder / kind, *more, log=f"{kind}.log")
+            self.assertEqual(worker.wait(60), 0, self.log(f"{kind}.log"))
+            self.assertIn(f"{kind} (2, 3) 2 1.0 True", self.log(f"{kind}.log"))
+            hub.stop(signal.SIGKILL)
+            shutil.rmtree(self.folder / "coordinator")
+
+    def test_non_finite_steps_are_skipped_and_the_round_is_dropped(self):
+        hub = self.coordinator(rounds=2, steps=3)
+        model, optimizer = model_and_optimizer(kind=torch.optim.AdamW)
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                loss = (model(batch[0]) - batch[1]).square().mean() * (math.nan if count == 1 else 1)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                self.assertTrue(all(torch.isfinite(p).all() for p in model.parameters()))
+            self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertTrue(all(torch.isfinite(v["exp_avg"]).all() for v in optimizer.state.values()))
+        self.assertEqual(count + 1, 2 + 6)  # two steps of the dropped round, then both rounds
+        self.assertTrue(all(torch.isfinite(tensor).all() for tensor in atoll.pull(hub.data).values()))
+
+    def test_leaving_the_loop_drains(self):
+        hub = self.coordinator(rounds=3, steps=10)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                take_step(model, optimizer, batch)
+                if count == 3:
+                    break
+        self.assertEqual(run.end_reason, atoll.EndReason.DRAINED)
+        wait_for(lambda: hub.head() == 1, "the pushed steps to be merged")
+        self.assertEqual(hub.tokens(), 12)
+
+    def test_the_end_of_an_iterator_drains(self):
+        hub = self.coordinator(rounds=3, steps=10)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.assertEqual(self.train(run, model, optimizer, iter(loader())), 4)
+        self.assertEqual(run.end_reason, atoll.EndReason.DRAINED)
+        wait_for(lambda: hub.head() == 1, "the pushed steps to be merged")
+
+    def test_an_exception_leaves_without_a_push(self):
+        hub = self.coordinator(rounds=3, steps=4)
+        model, optimizer = model_and_optimizer()
+        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+        with self.assertRaises(ZeroDivisionError):
+            with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+                    1 / 0
+        self.assertEqual((signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)), before)
+        self.assertNotIn("step", vars(optimizer))
+        self.assertEqual(hub.head(), 0)
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:  # and it can come back
+            self.assertEqual(self.train(run, model, optimizer), 12)
+
+    def drained_by(self, number):
+        hub = self.coordinator(rounds=3, steps=10)
+        model, optimizer = model_and_optimizer()
+        before = signal.getsignal(number)
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                take_step(model, optimizer, batch)
+                if count == 2:
+                    os.kill(os.getpid(), number)
+        self.assertEqual(run.end_reason, atoll.EndReason.DRAINED)
+        self.assertEqual(signal.getsignal(number), before)
+        wait_for(lambda: hub.head() == 1, "the pushed steps to be merged")
+        self.assertEqual(hub.tokens(), 9)
+
+    def test_ctrl_c_drains(self):
+        self.drained_by(signal.SIGINT)
+
+    def test_sigterm_drains(self):
+        self.drained_by(signal.SIGTERM)
+
+    def test_ctrl_c_in_a_terminal_reaches_the_engine_too(self):
+        hub = self.coordinator(rounds=1000, steps=10)
+        worker = self.spawn("small_worker.py", hub.data, "w0", self.folder / "state", self.folder / "journal", "--pace", "0.02", session=True)
+        wait_for(lambda: hub.head() >= 1, "a round")
+        os.killpg(worker.pid, signal.SIGINT)
+        self.assertEqual(worker.wait(60), 0, self.log())
+        self.assertIn("ended: drained", self.log())
+
+    def test_a_second_ctrl_c_stops(self):
+        hub = self.coordinator(rounds=3, steps=10)
+        model, optimizer = model_and_optimizer()
+        with self.assertRaises(KeyboardInterrupt):
+            with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+                    os.kill(os.getpid(), signal.SIGINT)
+                    os.kill(os.getpid(), signal.SIGINT)
+        self.assertEqual(hub.head(), 0)
+
+    def test_a_command_of_the_operator_drains_and_stops(self):
+        hub = self.coordinator(rounds=1000, steps=10)
+        model, optimizer = model_and_optimizer()
+        for command, reason in (("workers drain w0", atoll.EndReason.DRAINED), ("run stop --yes", atoll.EndReason.STOPPED)):
+            with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                for count, batch in enumerate(run.steps(loader())):
+                    take_step(model, optimizer, batch)
+                    if count == 5:
+                        hub.ctl(*command.split())
+            self.assertEqual(run.end_reason, reason, command)
+
+    def test_a_restart_by_command_joins_again_in_the_same_process(self):
+        hub = self.coordinator(rounds=6, steps=10)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                take_step(model, optimizer, batch)
+                if count == 5:
+                    hub.ctl("workers", "restart", "w0")
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(sorted(hub.contributors()), [1, 2, 3, 4, 5, 6])
+
+    def test_evaluation_leaves_mode_and_generators_alone(self):
+        hub = self.coordinator(rounds=2, steps=3)
+        model, optimizer = model_and_optimizer()
+        model.append(torch.nn.Dropout(0.5))
+        model[1].eval()  # a part that the user keeps in evaluation mode
+        seen = []
+
+        def evaluate(module, batches):
+            seen.append((module is model, module.training, torch.is_grad_enabled(), batches, torch.rand(1).item()))
+            return 2.5, 9
+
+        drawn = []
+        with atoll.join(hub.data, model, optimizer, evaluate=evaluate, **self.options()) as run:
+            for batch in run.steps(loader()):
+                self.assertTrue(model.training and not model[1].training)
+                torch.manual_seed(len(drawn))
+                take_step(model, optimizer, batch)
+                drawn.append(torch.rand(1).item())
+        self.assertGreaterEqual(len(seen), 2)
+        self.assertEqual({entry[:4] for entry in seen}, {(True, False, False, 40)})
+        losses = [json.loads(line) for line in hub.ctl("metrics", "export", "--format", "jsonl").splitlines()]
+        self.assertIn(2.5, [point["value"] for point in losses if point["name"] == "validation/loss"])
+
+    def test_without_an_evaluation_function_the_run_goes_on(self):
+        hub = self.coordinator(rounds=2, steps=3)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.assertEqual(self.train(run, model, optimizer), 6)
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertNotIn("diverged", (self.folder / "w0.log").read_text())
+
+    def test_shared_data_is_divided(self):
+        hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 4})
+        model, optimizer = model_and_optimizer()
+        seen = []
+        batches = torch.utils.data.DataLoader(torch.arange(40), batch_size=3)
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            from atoll.data_order import PartitionSampler
+            self.assertEqual(run.partitions, 4)
+            for batch in run.steps(batches):
+                seen.append((run.partition, batch.tolist()))
+                take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+            seed = run.config["config"]["run"]["seed"]
+        taken = {}
+        for partition, indices in seen:
+            taken.setdefault(partition, []).extend(indices)
+        self.assertEqual(sum(map(len, taken.values())), 12)
+        for partition, indices in taken.items():
+            order = iter(PartitionSampler(40, int(seed), partition, 4, 0))
+            self.assertEqual(indices, [next(order) for _ in indices])
+
+    def test_a_coordinator_that_is_away_for_a_while(self):
+        hub = self.coordinator(rounds=4, steps=3)
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def come_back():
+            over.wait(2)
+            hub.start()
+            over.wait()  # the coordinator ends with the thread that started it
+
+        later = threading.Thread(target=come_back)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                take_step(model, optimizer, batch)
+                if count == 4:
+                    hub.stop()
+                    later.start()
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(hub.contributors(), {version: ["w0"] for version in (1, 2, 3, 4)})
+
+    def test_fork_workers_of_a_dataloader_are_harmless(self):
+        hub = self.coordinator(rounds=2, steps=4)
+        model, optimizer = model_and_optimizer()
+        batches = loader(num_workers=2, multiprocessing_context="fork")
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.assertEqual(self.train(run, model, optimizer, batches), 8)
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+
+    def test_two_contexts_in_one_process(self):
+        hub = self.coordinator(rounds=2, steps=2, workers=2)
+        ends = {}
+
+        def worker(name):
+            model, optimizer = model_and_optimizer(seed=len(name))
+            with atoll.join(hub.data, model, optimizer, **self.options(name)) as run:
+                self.train(run, model, optimizer)
+            ends[name] = run.end_reason
+
+        other = threading.Thread(target=worker, args=("w1",))
+        other.start()
+        worker("w0")
+        other.join()
+        self.assertEqual(ends, {"w0": atoll.EndReason.FINISHED, "w1": atoll.EndReason.FINISHED})
+        self.assertEqual({version: sorted(names) for version, names in hub.contributors().items()}, {1: ["w0", "w1"], 2: ["w0", "w1"]})
+
+    def test_progress_needs_no_line(self):
+        from atoll.progress import Progress, describe
+        status = {"phase": "training", "version": 3, "step": 40, "loss": 2.5, "tokens_per_second": 12345.6, "waiting_for": ""}
+        self.assertEqual(describe(status), "training, version 3, step 40, loss 2.5000, 12,346 tokens/s")
+
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        out = Terminal()
+        shown = Progress(None, lambda: status, out)
+        shown.show()
+        shown.say("drained")
+        self.assertEqual(out.getvalue(), "\rtraining, version 3, step 40, loss 2.5000, 12,346 tokens/s\natoll: drained\n")
+        out = io.StringIO()
+        Progress(None, lambda: status, out).show()
+        self.assertTrue(out.getvalue().startswith("atoll: training, version 3"))
+        out = io.StringIO()
+        Progress(False, lambda: status, out).show()
+        self.assertEqual(out.getvalue(), "")
+
+    def test_steps_after_the_end_warn_and_then_fail(self):
+        hub = self.coordinator(rounds=1, steps=1)
+        model, optimizer = model_and_optimizer()
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.train(run, model, optimizer)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with self.assertRaisesRegex(atoll.FailedPrecondition, "the worker has left the run .*, and the loop goes on"):
+                    for _ in range(1000):
+                        optimizer.step()
+            self.assertIn("steps of the optimizer no longer count", str(caught[0].message))
+
+    def test_the_state_of_the_optimizer_outlives_the_process(self):
+        """Two lives have the parameters of one, bit for bit: moments, generators and the place in the data come back."""
+        def train_with_dropout(folder, cut):
+            hub = atoll_coordinator(folder)
+            torch.manual_seed(11)
+            model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Dropout(0.3), torch.nn.Linear(5, 1))
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+            batches = loader(shuffle=True)
+            options = {**self.options(), "state_dir": folder / "state"}
+            lives = [cut, None] if cut else [None]
+            for end in lives:
+                with atoll.join(hub.data, model, optimizer, **options) as run:
+                    for count, batch in enumerate(run.steps(batches)):
+                        take_step(model, optimizer, batch)
+                        if count + 1 == end:
+                            break
+                if end:  # another process has other objects
+                    torch.manual_seed(99)
+                    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Dropout(0.3), torch.nn.Linear(5, 1))
+                    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+                    batches = loader(shuffle=True)
+            published = atoll.pull(hub.data)
+            hub.stop(signal.SIGKILL)
+            return published
+
+        def atoll_coordinator(folder):
+            from fixture import Coordinator
+            folder.mkdir()
+            hub = Coordinator(folder, config(rounds=6, steps=4)).start()
+            self.addCleanup(hub.stop, signal.SIGKILL)
+            return hub
+
+        whole = train_with_dropout(self.folder / "whole", None)
+        halves = train_with_dropout(self.folder / "halves", 8)
+        self.assertEqual(whole.version, halves.version)
+        for name in whole:
+            self.assertTrue(torch.equal(whole[name], halves[name]), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

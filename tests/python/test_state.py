@@ -1,0 +1,272 @@
+"""State as bytes, the order of data, and the place in a loader: no programs needed."""
+import random
+import unittest
+
+import numpy
+import torch
+
+import fixture  # noqa: F401
+from atoll import DataLoss, InvalidArgument, batch, random_state, state
+from atoll.data import DataPosition, LoaderIsOver
+from atoll.data_order import PartitionSampler, SampleOrder
+
+
+class StateTest(unittest.TestCase):
+    def test_every_type_comes_back(self):
+        value = {"a": [1, -2 ** 70, 2.5, float("inf"), None, True, "ä"], 3: (b"\0x", bytearray(b"y")), (1, "k"): {},
+                 "empty": torch.empty(0, 2), "scalar": torch.tensor(3.0)}
+        back = state.unpack(state.pack(value))
+        self.assertEqual(back["a"], value["a"])
+        self.assertEqual(back[3], (b"\0x", b"y"))
+        self.assertEqual(back[(1, "k")], {})
+        self.assertEqual(back["empty"].shape, (0, 2))
+        self.assertEqual(back["scalar"].shape, ())
+        self.assertEqual(back["scalar"].item(), 3.0)
+
+    def test_every_dtype_comes_back_with_its_bits(self):
+        for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
+                      torch.uint8, torch.bool, torch.complex64):
+            tensor = (torch.randn(3, 5) * 10).to(dtype).t()  # not contiguous
+            back = state.unpack(state.pack([tensor]))[0]
+            self.assertEqual(back.dtype, dtype)
+            self.assertTrue(torch.equal(back, tensor), dtype)
+        array = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3).T
+        numpy.testing.assert_array_equal(state.unpack(state.pack(array)), array)
+
+    def test_nan_keeps_being_nan(self):
+        back = state.unpack(state.pack([float("nan"), torch.tensor([float("nan"), 1])]))
+        self.assertNotEqual(back[0], back[0])
+        self.assertTrue(torch.isnan(back[1][0]))
+
+    def test_names_what_cannot_be_saved(self):
+        with self.assertRaisesRegex(InvalidArgument, r"state\['groups'\]\[1\] is of type function"):
+            state.pack({"groups": [1, lambda: 0]})
+
+    def test_damage_is_noticed_and_runs_no_code(self):
+        data = state.pack({"t": torch.randn(100), "n": 7})
+        for broken in (b"", b"not a state at all", bytes(data[:-1]), data[:20], b"ATLSTAT1" + b"\xff" * 8):
+            with self.assertRaises(DataLoss):
+                state.unpack(broken)
+        generator = random.Random(1)
+        for _ in range(300):  # damage in the header is either an error or another value, never a crash
+            copy = bytearray(data)
+            copy[generator.randrange(16, 120)] = generator.randrange(256)
+            try:
+                state.unpack(copy)
+            except DataLoss:
+                pass
+
+    def test_optimizers_state_continues_with_the_same_bits(self):
+        def train(model, optimizer, steps):
+            for _ in range(steps):
+                optimizer.zero_grad()
+                model(torch.ones(2, 4)).square().sum().backward()
+                optimizer.step()
+
+        for kind in (torch.optim.AdamW, torch.optim.Adagrad, lambda p, lr: torch.optim.SGD(p, lr, momentum=0.9)):
+            torch.manual_seed(3)
+            one, two = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+            first = kind(one.parameters(), lr=0.1)
+            train(one, first, 3)
+            second = kind(two.parameters(), lr=0.1)
+            second.load_state_dict(state.unpack(state.pack(first.state_dict())))
+            two.load_state_dict(one.state_dict())
+            train(one, first, 3)
+            train(two, second, 3)
+            self.assertTrue(torch.equal(one.weight, two.weight), kind)
+
+    def test_random_states_come_back(self):
+        random.gauss(0, 1)  # leaves a second value behind
+        kept = state.pack(random_state.capture())
+        drawn = [random.random(), random.gauss(0, 1), numpy.random.rand(), torch.rand(1).item()]
+        random_state.restore(state.unpack(kept))
+        self.assertEqual([random.random(), random.gauss(0, 1), numpy.random.rand(), torch.rand(1).item()], drawn)
+
+
+class OrderTest(unittest.TestCase):
+    def test_golden_table_of_data_order(self):
+        order = SampleOrder(10, 1337)
+        self.assertEqual([order.at(g) for g in range(15)], [4, 2, 6, 8, 3, 5, 1, 7, 9, 0, 1, 4, 0, 3, 6])
+        self.assertEqual([SampleOrder(1000, 1337).at(g) for g in range(1000, 1005)], [541, 847, 832, 706, 249])
+        sampler = iter(PartitionSampler(1000, 1337, 2, 4, 0))
+        self.assertEqual([next(sampler) for _ in range(6)], [235, 552, 492, 472, 840, 266])
+        self.assertEqual([SampleOrder(240000, 42).at(g) for g in range(3)], [180332, 129449, 201766])
+        self.assertEqual(SampleOrder(1000000007, 2 ** 64 - 1).at(10 ** 12), 776794892)
+
+    def test_parts_cover_everything_once(self):
+        found = []
+        for part in range(3):
+            sampler = iter(PartitionSampler(12, 7, part, 3, 0))
+            found += [next(sampler) for _ in range(4)]
+        self.assertEqual(sorted(found), list(range(12)))
+
+
+class BatchTest(unittest.TestCase):
+    def test_counts_without_a_word_of_the_user(self):
+        ids = torch.zeros(4, 16, dtype=torch.long)
+        self.assertEqual(batch.count({"input_ids": ids, "x": torch.zeros(9)}), (4, 64))
+        self.assertEqual(batch.count((torch.zeros(5, 3), torch.zeros(5))), (5, 5))
+        self.assertEqual(batch.count([[torch.zeros(6)], 1]), (6, 6))
+        self.assertEqual(batch.count({"a": {"b": numpy.zeros((7, 2))}}), (7, 7))
+        self.assertEqual(batch.count(["a", "b"]), (2, 2))
+        self.assertEqual(batch.count(3), (1, 1))
+
+
+def numbers(size=10, shuffle=True, batch_size=3, **more):
+    return torch.utils.data.DataLoader(torch.arange(size), batch_size=batch_size, shuffle=shuffle, **more)
+
+
+def take(position, count):
+    return [position.next().tolist() for _ in range(count)]
+
+
+class PositionTest(unittest.TestCase):
+    def test_restarts_the_loader_at_its_end(self):
+        position = DataPosition()
+        position.attach(numbers(shuffle=False))
+        self.assertEqual(take(position, 5), [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9], [0, 1, 2]])
+        self.assertEqual(position.samples, 13)
+
+    def test_goes_back_and_forth(self):
+        position = DataPosition()
+        position.attach(numbers(shuffle=True))
+        seen = take(position, 9)  # into the third pass
+        for batches in (8, 6, 7, 2, 0, 1):
+            position.seek(sum(len(b) for b in seen[:batches]))
+            self.assertEqual(take(position, 1), [seen[batches]], batches)
+
+    def test_another_process_finds_the_place_in_a_shuffled_loader(self):
+        torch.manual_seed(5)
+        position = DataPosition()
+        position.attach(numbers(shuffle=True))
+        take(position, 6)
+        kept = state.pack([position.state(), random_state.capture()])
+        coming = take(position, 5)
+        torch.manual_seed(99)  # another process
+        later = DataPosition()
+        saved, generators = state.unpack(kept)
+        later.load(saved)
+        random_state.restore(generators)
+        later.attach(numbers(shuffle=True))
+        self.assertEqual(take(later, 5), coming)
+
+    def test_a_loader_with_a_generator_of_its_own(self):
+        def make():
+            return numbers(shuffle=True, generator=torch.Generator().manual_seed(4))
+
+        position = DataPosition()
+        position.attach(make())
+        seen = take(position, 6)
+        kept = state.unpack(state.pack(position.state()))
+        coming = take(position, 8)  # over the ends of two passes
+        later = DataPosition()
+        later.load(kept)
+        later.attach(make())
+        self.assertEqual(take(later, 8), coming)
+        later.seek(sum(len(b) for b in seen[:4]))
+        self.assertEqual(take(later, 2), seen[4:6])
+
+    def test_finding_the_place_leaves_the_generators_alone(self):
+        torch.manual_seed(5)
+        position = DataPosition()
+        position.attach(numbers(shuffle=True))
+        take(position, 6)
+        saved = state.unpack(state.pack([position.state(), random_state.capture()]))
+        drawn = torch.rand(1).item()
+        later = DataPosition()
+        later.load(saved[0])
+        random_state.restore(saved[1])
+        later.attach(numbers(shuffle=True))
+        later.next()
+        self.assertEqual(torch.rand(1).item(), drawn)
+
+    def test_a_loader_with_a_state_is_not_read_again(self):
+        class Counting:
+            def __init__(self):
+                self.at, self.read = 0, 0
+
+            def __iter__(self):
+                while self.at < 10:
+                    self.at += 1
+                    self.read += 1
+                    yield torch.tensor([self.at])
+                self.at = 0
+
+            def state_dict(self):
+                return {"at": self.at}
+
+            def load_state_dict(self, kept):
+                self.at = kept["at"]
+
+        position = DataPosition()
+        position.attach(Counting())
+        take(position, 13)
+        kept = state.unpack(state.pack(position.state()))
+        coming = take(position, 9)
+        loader, later = Counting(), DataPosition()
+        later.load(kept)
+        later.attach(loader)
+        self.assertEqual(take(later, 9), coming)
+        self.assertEqual(loader.read, 9)
+
+    def test_a_function_is_told_the_place(self):
+        asked = []
+
+        def loader(partition, partitions, start):
+            asked.append((partition, partitions, start))
+            return (torch.tensor([k * partitions + partition]) for k in range(start, start + 4))
+
+        position = DataPosition(rank=1, ranks=2)
+        position.set_partition(1, 3)
+        position.attach(loader)
+        take(position, 6)
+        position.seek(2)
+        take(position, 1)
+        self.assertEqual(asked, [(4, 6, 0), (4, 6, 4), (4, 6, 2)])
+
+    def test_a_dataloader_over_shared_data_reads_its_part_and_is_given_back(self):
+        loader = numbers(size=12, batch_size=2)
+        before = loader.batch_sampler.sampler
+        position = DataPosition()
+        position.seed = 7
+        position.set_partition(1, 3)
+        position.seek(2)
+        position.attach(loader)
+        expected = iter(PartitionSampler(12, 7, 1, 3, 2))
+        self.assertEqual(take(position, 3), [[next(expected), next(expected)] for _ in range(3)])
+        self.assertEqual(position.samples, 8)
+        position.release()
+        self.assertIs(loader.batch_sampler.sampler, before)
+
+    def test_a_loader_without_parts_is_rejected_for_shared_data(self):
+        position = DataPosition()
+        position.set_partition(1, 3)
+        position.attach([torch.zeros(1)])
+        with self.assertRaisesRegex(Exception, "reads part 1 of 3, and this loader has no parts.*data.mode: local"):
+            position.next()
+
+    def test_ends_and_empty_loaders(self):
+        position = DataPosition()
+        position.attach(torch.zeros(1) for _ in range(2))
+        take(position, 2)
+        with self.assertRaises(LoaderIsOver):
+            position.next()
+        position = DataPosition()
+        position.attach([])
+        with self.assertRaisesRegex(InvalidArgument, "the loader is empty"):
+            position.next()
+        with self.assertRaisesRegex(InvalidArgument, "needs an iterable.*not a int"):
+            DataPosition().attach(3)
+
+    def test_an_iterator_that_cannot_go_back_warns(self):
+        position = DataPosition()
+        position.attach(torch.tensor([i]) for i in range(9))
+        take(position, 4)
+        position.seek(1)
+        with self.assertWarnsRegex(UserWarning, "cannot go to sample 1"):
+            self.assertEqual(position.next().item(), 4)
+        self.assertEqual(position.samples, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

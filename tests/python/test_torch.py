@@ -1,0 +1,270 @@
+"""Cases of PyTorch: tied, frozen, adapters, types, wrappers, scalers, several optimizers."""
+import math
+import unittest
+import warnings
+
+import torch
+
+import atoll
+from atoll import batch as batches
+from atoll.distributed import Island
+from atoll.torch_model import TorchModel, canonical_name
+from fixture import RunTest
+from test_run import loader, take_step
+
+NEW = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 0)
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(6, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.head = torch.nn.Linear(4, 6, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(self.norm(self.embed(ids)))
+
+
+class Adapter(torch.nn.Module):
+    """A frozen layer with a low-rank adapter beside it."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.base = torch.nn.Linear(4, 4).requires_grad_(False)
+        self.down = torch.nn.Linear(4, 2, bias=False)
+        self.up = torch.nn.Linear(2, 1, bias=False)
+
+    def forward(self, x):
+        return self.up(self.down(self.base(x)))
+
+
+class FakeScaler(torch.cuda.amp.GradScaler):
+    """A GradScaler whose inf checks are given, so that steps are skipped without a GPU."""
+
+    def __init__(self, skips):
+        super().__init__(enabled=False)
+        self.skips = list(skips)
+
+    def step(self, optimizer, *args, **kwargs):
+        if self.skips.pop(0):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+
+def specs(module):
+    return [(spec.name, spec.shape, spec.embedding) for spec in TorchModel(module, Island()).specs]
+
+
+class NamesTest(unittest.TestCase):
+    def test_tied_weights_are_one_and_buffers_stay_local(self):
+        self.assertEqual(specs(Tied()), [("embed.weight", (6, 4), True), ("norm.weight", (4,), False), ("norm.bias", (4,), False)])
+
+    def test_wrappers_do_not_show_in_names(self):
+        plain = specs(Adapter())
+        self.assertEqual(specs(torch.nn.DataParallel(Adapter())), plain)
+        if NEW:
+            self.assertEqual(specs(torch.compile(Adapter())), plain)
+        self.assertEqual(canonical_name("module._orig_mod.h.0._orig_mod.w"), "h.0.w")
+        self.assertEqual(canonical_name("my_module.w"), "my_module.w")
+
+    def test_only_trained_parameters_are_exchanged_and_the_base_has_a_fingerprint(self):
+        one, same, other = (TorchModel(Adapter(seed), Island()) for seed in (1, 1, 2))
+        self.assertEqual([spec.name for spec in one.specs], ["down.weight", "up.weight"])
+        self.assertEqual(len(one.fingerprint), 64)
+        self.assertEqual(one.fingerprint, same.fingerprint)
+        self.assertNotEqual(one.fingerprint, other.fingerprint)
+        self.assertEqual(TorchModel(Tied(), Island()).fingerprint, "")
+
+    def test_a_scalar_parameter_is_possible(self):
+        module = torch.nn.Module()
+        module.scale = torch.nn.Parameter(torch.tensor(2.0))
+        self.assertEqual(specs(module), [("scale", (), False)])
+
+
+class TypesTest(unittest.TestCase):
+    def exchanged(self, dtype):
+        module = torch.nn.Linear(3, 2, bias=False).to(dtype)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = TorchModel(module, Island())
+        return module, model, [str(w.message) for w in caught]
+
+    def test_float64_goes_over_the_wire_as_float32(self):
+        module, model, caught = self.exchanged(torch.float64)
+        model.write(0, memoryview(bytearray(torch.full((6,), 0.1).numpy().tobytes())).cast("f"))
+        self.assertTrue(torch.equal(module.weight, torch.full((2, 3), 0.1).double()))
+        self.assertEqual(caught, [])
+
+    def test_a_reduced_type_gets_a_master_copy_and_a_warning(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            module, model, caught = self.exchanged(dtype)
+            self.assertIn("the optimizer loses updates", caught[0])
+            published = torch.tensor([0.1, 1 / 3, 1e-3, 7.77, -2.2, 123.4])
+            model.write(0, memoryview(bytearray(published.numpy().tobytes())).cast("f"))
+            out = memoryview(bytearray(24)).cast("f")
+            model.read(0, out)
+            # Nothing was trained: the pseudo-gradient is exactly zero although the parameters are rounded.
+            self.assertTrue(torch.equal(torch.tensor(list(out)), published))
+            with torch.no_grad():
+                module.weight += 1
+            model.read(0, out)
+            expected = published + (module.weight.detach().float().flatten() - published.to(dtype).float())
+            self.assertTrue(torch.equal(torch.tensor(list(out)), expected))
+
+    def test_unknown_types_are_named(self):
+        for value, text in ((torch.zeros(2, dtype=torch.complex64), "'weight' has the unknown type torch.complex64"),):
+            module = torch.nn.Module()
+            module.weight = torch.nn.Parameter(value)
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                TorchModel(module, Island())
+
+
+class JoinedTest(RunTest):
+    def join(self, model, optimizer, rounds=2, steps=3, **options):
+        self.coordinator(rounds=rounds, steps=steps)
+        return atoll.join(self.hub.data, model, optimizer, **self.options(**options))
+
+    def test_tied_weights_and_buffers_in_a_run(self):
+        torch.manual_seed(1)
+        model = Tied()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        ids = [{"input_ids": torch.randint(0, 6, (3,))} for _ in range(4)]
+        with self.join(model, optimizer) as run:
+            for batch in run.steps(ids):
+                torch.nn.functional.cross_entropy(model(batch["input_ids"]), batch["input_ids"]).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            self.assertIs(model.head.weight, model.embed.weight)
+            self.assertEqual(int(model.norm.num_batches_tracked), 6)
+        published = atoll.pull(self.hub.data)
+        self.assertEqual(sorted(published), ["embed.weight", "norm.bias", "norm.weight"])
+
+    def test_adapters_only_and_another_base_is_rejected(self):
+        model = Adapter(1)
+        base = model.base.weight.clone()
+        optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+        with self.join(model, optimizer, rounds=3, steps=2) as run:
+            for count, batch in enumerate(run.steps(loader())):
+                take_step(model, optimizer, batch)
+                if count == 1:
+                    break
+        self.assertTrue(torch.equal(model.base.weight, base))
+        other = Adapter(2)
+        with self.assertRaisesRegex(atoll.AtollError, "(?i)base"):
+            atoll.join(self.hub.data, other, torch.optim.SGD([other.up.weight], lr=0.1), **self.options("w1"))
+
+    def test_a_compiled_model(self):
+        if not NEW:
+            self.skipTest("torch.compile is newer")
+        torch.manual_seed(1)
+        inner = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 1))
+        model = torch.compile(inner, backend="eager")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.join(model, optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        self.assertEqual(sorted(atoll.pull(self.hub.data)), ["0.bias", "0.weight", "1.bias", "1.weight"])
+
+    def test_steps_that_a_scaler_skips_do_not_count(self):
+        torch.manual_seed(1)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = FakeScaler([True, True, False, True, False, False])
+        batches_seen = 0
+        with self.join(model, optimizer, rounds=1, steps=3) as run:
+            for inputs, targets in run.steps(loader()):
+                scaler.scale((model(inputs) - targets).square().mean()).backward()
+                scaler.step(optimizer)
+                optimizer.zero_grad()
+                batches_seen += 1
+        self.assertEqual(batches_seen, 6)
+        self.assertEqual(scaler.skips, [])
+
+    def test_a_real_scaler_on_the_processor(self):
+        if not NEW or not hasattr(torch.amp, "GradScaler"):
+            self.skipTest("GradScaler on the processor is newer")
+        torch.manual_seed(1)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 10)
+        stepped = 0
+        with self.join(model, optimizer, rounds=1, steps=3) as run:
+            for count, (inputs, targets) in enumerate(run.steps(loader())):
+                loss = (model(inputs) - targets).square().mean()
+                if stepped:
+                    self.assertLess(run.status()["loss"], 2.0 ** 9)  # not the scaled one
+                scaler.scale(loss * (math.inf if count == 1 else 1)).backward()
+                scale = scaler.get_scale()
+                scaler.step(optimizer)
+                scaler.update()
+                stepped += scaler.get_scale() >= scale
+                optimizer.zero_grad()
+        self.assertEqual((count + 1, stepped), (4, 3))
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(self.hub.tokens(), 9)
+
+    def test_a_loop_that_never_steps_gets_an_error(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "no optimizer step in 5 batches .* GradScaler skips every step"):
+            with self.join(model, optimizer, rounds=1, steps=3) as run:
+                run._max_batches = 5
+                for _ in run.steps(loader()):
+                    pass
+
+    def test_several_optimizers(self):
+        model = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 1), "b": torch.nn.Linear(4, 1)})
+        first, second = (torch.optim.AdamW(model[name].parameters(), lr=rate) for name, rate in (("a", 0.1), ("b", 0.2)))
+        with self.assertRaisesRegex(atoll.InvalidArgument, "there are 2 optimizers: say whose steps count"):
+            self.join(model, [first, second])
+        self.hub.stop()
+        count = 0
+        with atoll.join(self.hub.start().data, model, [first, second], counts=second, **self.options()) as run:
+            for inputs, targets in run.steps(loader()):
+                first.step()  # before any gradient: does nothing, and does not count
+                (model["a"](inputs) + model["b"](inputs) - targets).square().mean().backward()
+                first.step()
+                second.step()
+                first.zero_grad()
+                second.zero_grad()
+                count += 1
+                self.assertEqual(first.param_groups[0]["lr"], 0.1)
+        self.assertEqual(count, 6)
+
+    def test_a_closure(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        with self.join(model, optimizer, rounds=1, steps=3) as run:
+            for inputs, targets in run.steps(loader()):
+                def closure(inputs=inputs, targets=targets):
+                    optimizer.zero_grad()
+                    loss = (model(inputs) - targets).square().mean()
+                    loss.backward()
+                    return loss
+                optimizer.step(closure)
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+
+    def test_two_steps_for_one_batch_are_an_error(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "called twice for one step"):
+            with self.join(model, optimizer) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+                    take_step(model, optimizer, batch)
+
+    def test_steps_larger_than_the_runs_warn(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertWarnsRegex(UserWarning, "used 6 tokens, and the run counts at most 3 for a step: set inner.batch"):
+            with self.join(model, optimizer, rounds=1, steps=2) as run:
+                for batch in run.steps(loader(batch_size=6)):
+                    self.assertEqual(batches.count(batch), (6, 6))
+                    take_step(model, optimizer, batch)
+
+
+if __name__ == "__main__":
+    unittest.main()
