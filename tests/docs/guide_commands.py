@@ -3,7 +3,7 @@
 
 Usage: guide_commands.py --check | [--bin DIR] [--timeout SECONDS] [--keep] [GUIDE.md ...]
 
-Without a name, all guides run, two at a time. A block is the text between ```sh and ```; its heading is the one above it.
+Without a name, all guides run, two at a time, but for those of a Python that not every machine has. A block is the text between ```sh and ```; its heading is the one above it.
 guide_rules.py says which terminal runs the blocks of a heading, what a guide takes as given, and what the test substitutes in the text.
 guides_elsewhere.txt lists the blocks that another test runs, or that no test can run, each with the reason.
 
@@ -99,13 +99,21 @@ def check(guides, rules, elsewhere, only=()):
 # ---- a guide is run
 
 
+def interop_python():
+    """The Python of the environment with Hugging Face's packages."""
+    script = ROOT / "scripts/interop.sh"
+    told = subprocess.run([script, "--python"], capture_output=True, text=True, check=True).stdout if script.exists() else ""
+    return told.strip() or os.environ.get("ATOLL_INTEROP_PYTHON", "")
+
+
 def checkout(folder, programs, rule, rounds):
     """A copy of what the guides use of the repository, with a small model in configs/small.yaml."""
     folder.mkdir(parents=True)
-    for name in ("README.md", "docs", "scripts", "monitoring"):
+    for name in ("README.md", "docs", "scripts", "monitoring", "python"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build/release").mkdir(parents=True)
     (folder / "build/release/bin").symlink_to(programs)
+    (folder / "build/release/lib").symlink_to(programs.parent / "lib")
     (folder / "configs").mkdir()
     text = (ROOT / "configs/small.yaml").read_text()
     for pattern, replacement in guide_rules.SMALL:
@@ -126,7 +134,9 @@ class Story:
             (folder / "bin" / name).write_text(shim.replace("{folder}", str(folder)))
             (folder / "bin" / name).chmod(0o755)
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("ATOLL_")}
-        self.environment["PATH"] = f"{folder}/bin:{os.environ['PATH']}"
+        first = {"system": "/usr/bin/python3", "interop": interop_python(), "": ""}[rule.python]
+        self.environment["PATH"] = ":".join([f"{folder}/bin", *([os.path.dirname(first)] if first else []), os.environ["PATH"]])
+        self.environment["PYTHONDONTWRITEBYTECODE"] = "1"  # python/ is that of the repository
         # Many processes share two cores here: threads that wait must not spin.
         self.environment.update({"OMP_WAIT_POLICY": "passive", "USER": self.environment.get("USER", "reader")})
         for machine in sorted({m for machines in rule.headings.values() for m in machines} | {"here"}):
@@ -286,7 +296,11 @@ def main():
     if problem := isolation_problem():
         print(f"skipped: {problem}")
         return 77
-    return run_all(arguments.names or list(guide_rules.RULES), arguments)
+    names = arguments.names or [name for name, rule in guide_rules.RULES.items() if rule.python != "interop"]
+    if any(guide_rules.RULES[name].python == "interop" for name in names) and not os.access(interop_python(), os.X_OK):
+        print(f"skipped: there is no {interop_python()}; `scripts/setup.sh --groups interop` makes it")
+        return 77
+    return run_all(names, arguments)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ class Rule:
     given: str = ""  # commands that run first, in the terminal "here": what the page presupposes
     before: dict = dataclasses.field(default_factory=dict)  # heading: commands before its first block, to wait as a slower reader would
     steps: int = 10
+    python: str = ""  # "system" or "interop": the python3 in PATH is /usr/bin's, or that of scripts/interop.sh
 
 
 RULES = {
@@ -114,4 +115,9 @@ RULES = {
         "Create checkpoints": (), "Copy them elsewhere": (), "Restore": (), "Start from a copy of a checkpoint": (),
         "Start from an older copy of the data directory": (), "Verify": ()}, given=A_RUN),
     "upgrade.md": Rule({"In place": ()}, given=A_RUN),
+    "own-pytorch-loop.md": Rule({
+        "Install": (), "Describe the run": (), "Write the loop": (), "Start": (), "Stop, and start again": (), "Use the model": ()},
+        before={"Stop, and start again": "until [ \"$(atollctl status --json | atollctl field fragments.0.version)\" -ge 2 ]; do sleep 0.2; done"},
+        python="system"),
+    "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }
