@@ -26,7 +26,7 @@ services. If nothing is missing, it changes nothing and needs neither root nor s
                    wheel  scripts/wheel.sh
                    interop  a virtual environment with the packages of scripts/interop.txt (PyTorch, Transformers,
                             Lightning), for tests of the Python package; see scripts/interop.sh --help
-                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel; with --full
+                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel,interop; with --full
                  also fuzz,fresh,containers
   --list         only print the packages of the groups
   --check        only print the missing packages; exit with 1 if there are any

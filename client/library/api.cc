@@ -185,7 +185,7 @@ using atl::library::Result;
 
 extern "C" {
 
-uint32_t atl_api_version(void) { return ATL_API_VERSION; }
+uint32_t atl_api_version(void) { return ATOLL_API_VERSION; }
 const char* atl_version(void) { return atl::kVersion.data(); }
 
 atl_code atl_open(const atl_option* options, size_t option_count, const atl_tensor* tensors,

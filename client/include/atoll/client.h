@@ -34,12 +34,12 @@
 extern "C" {
 #endif
 
-#define ATL_API_VERSION 1
+#define ATOLL_API_VERSION 1
 
 #if defined(__GNUC__)
-#define ATL_API __attribute__((visibility("default")))
+#define ATOLL_API __attribute__((visibility("default")))
 #else
-#define ATL_API
+#define ATOLL_API
 #endif
 
 /* The codes have the numbers and meanings of gRPC's status codes. */
@@ -181,57 +181,57 @@ typedef struct atl_answer_fields {
                              is refused */
 } atl_answer_fields;
 
-/* ATL_API_VERSION of the library, and its version as text ("0.2.0"). */
-ATL_API uint32_t atl_api_version(void);
-ATL_API const char* atl_version(void);
+/* ATOLL_API_VERSION of the library, and its version as text ("0.2.0"). */
+ATOLL_API uint32_t atl_api_version(void);
+ATOLL_API const char* atl_version(void);
 
 /* Starts the engine for one worker. Returns when the engine has checked the options and the tensors and holds
  * the state directory; joining happens in atl_next. On success `*client` must be closed. */
-ATL_API atl_code atl_open(const atl_option* options, size_t option_count, const atl_tensor* tensors,
-                          size_t tensor_count, atl_client** client, atl_error* error);
+ATOLL_API atl_code atl_open(const atl_option* options, size_t option_count, const atl_tensor* tensors,
+                            size_t tensor_count, atl_client** client, atl_error* error);
 
 /* Waits for the next event. `timeout_seconds` < 0: no limit. ATL_DEADLINE_EXCEEDED: no event yet, call again
  * (a loop with a short timeout lets an interpreter handle signals). Calling it before the last event is
  * answered is ATL_FAILED_PRECONDITION. */
-ATL_API atl_code atl_next(atl_client* client, double timeout_seconds, atl_event* event, atl_error* error);
+ATOLL_API atl_code atl_next(atl_client* client, double timeout_seconds, atl_event* event, atl_error* error);
 
 /* Answers the event that atl_next returned last. */
-ATL_API atl_code atl_answer(atl_client* client, const atl_answer_fields* answer, atl_error* error);
+ATOLL_API atl_code atl_answer(atl_client* client, const atl_answer_fields* answer, atl_error* error);
 
 /* The run as it was joined, as JSON: run name and id, worker's name, configuration, tensors. Valid from
  * ATL_EVENT_JOINED until atl_close or the next ATL_EVENT_JOINED; empty before. */
-ATL_API const char* atl_run_json(atl_client* client);
+ATOLL_API const char* atl_run_json(atl_client* client);
 
 /* The worker's live status as JSON: phase, waiting_for, version, local_step, step, loss, tokens_per_second,
  * utilisation, pushed and pulled bytes, last end. The caller frees it with atl_free. Never waits. */
-ATL_API atl_code atl_status(atl_client* client, char** json, atl_error* error);
-ATL_API void atl_free(void* memory);
+ATOLL_API atl_code atl_status(atl_client* client, char** json, atl_error* error);
+ATOLL_API void atl_free(void* memory);
 
 /* Leave after the steps done so far are pushed, within drain-seconds. Returns at once; the events go on until
  * END. */
-ATL_API atl_code atl_drain(atl_client* client, atl_error* error);
+ATOLL_API atl_code atl_drain(atl_client* client, atl_error* error);
 
 /* Leave without a push. Returns at once; END follows. */
-ATL_API atl_code atl_stop(atl_client* client, atl_error* error);
+ATOLL_API atl_code atl_stop(atl_client* client, atl_error* error);
 
 /* Ends the engine when it still runs (as atl_stop, then by force after 5 s) and frees the client. Null is
  * allowed. In a forked child it frees only the child's copy: the parent's worker goes on. */
-ATL_API void atl_close(atl_client* client);
+ATOLL_API void atl_close(atl_client* client);
 
 /* A published version of a run's parameters, read without joining. */
 typedef struct atl_snapshot atl_snapshot;
 
 /* Pulls the newest version (options: coordinator, token-file, tls-*, expect-run, engine, log-*). Waits until
  * it is there or cannot be had. */
-ATL_API atl_code atl_pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot,
-                          atl_error* error);
+ATOLL_API atl_code atl_pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot,
+                            atl_error* error);
 /* Of the snapshot, until atl_snapshot_close. */
-ATL_API uint64_t atl_snapshot_version(const atl_snapshot* snapshot);
-ATL_API size_t atl_snapshot_tensor_count(const atl_snapshot* snapshot);
-ATL_API const char* atl_snapshot_run_json(const atl_snapshot* snapshot);
-ATL_API atl_code atl_snapshot_tensor(const atl_snapshot* snapshot, size_t index, atl_tensor* tensor,
-                                     const float** values, uint64_t* elements, atl_error* error);
-ATL_API void atl_snapshot_close(atl_snapshot* snapshot);
+ATOLL_API uint64_t atl_snapshot_version(const atl_snapshot* snapshot);
+ATOLL_API size_t atl_snapshot_tensor_count(const atl_snapshot* snapshot);
+ATOLL_API const char* atl_snapshot_run_json(const atl_snapshot* snapshot);
+ATOLL_API atl_code atl_snapshot_tensor(const atl_snapshot* snapshot, size_t index, atl_tensor* tensor,
+                                       const float** values, uint64_t* elements, atl_error* error);
+ATOLL_API void atl_snapshot_close(atl_snapshot* snapshot);
 
 #ifdef __cplusplus
 }
