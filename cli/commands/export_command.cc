@@ -17,6 +17,7 @@
 #include "common/partial_file.h"
 #include "common/status.h"
 #include "core/fragment_plan.h"
+#include "core/run_options.h"
 #include "core/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "protos/config/run_config.h"
@@ -28,18 +29,20 @@ namespace {
 /// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
 absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
                           const std::vector<FragmentLayout>& layouts,
-                          const std::vector<PulledFragment>& fragments, SyncMode mode) {
+                          const std::vector<PulledFragment>& fragments, const RunOptions& options) {
   std::vector<std::span<const float>> tensors(manifest.tensors.size());
   for (size_t f = 0; f < layouts.size(); ++f) {
     for (const TensorSlot& slot : layouts[f].slots) {
       tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
     }
   }
-  std::map<std::string, std::string> metadata = ManifestMetadata(manifest);
+  // Of the other families every reader knows the manifest, and an export keeps the bytes that it always had.
+  std::map<std::string, std::string> metadata;
+  if (options.model.external() != nullptr) metadata = ManifestMetadata(manifest);
   metadata["format"] = "pt";
   metadata["atoll_version"] = absl::StrFormat("%d", fragments.front().version);
   // In an overlapped run, fragments have different versions.
-  if (mode == SyncMode::kOverlapped) {
+  if (options.sync.mode == SyncMode::kOverlapped) {
     for (size_t f = 0; f < fragments.size(); ++f) {
       metadata[absl::StrFormat("atoll_version_of_fragment_%d", f)] =
           absl::StrFormat("%d", fragments[f].version);
@@ -79,7 +82,7 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
       PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size()), options.sync.pattern));
   const Duration stall = std::max(Seconds(global.timeout_s), PullLimits().stall);
   ATOLL_ASSIGN_OR_RETURN(const auto fragments, PullModel(*client, layouts, options.sync.mode, stall));
-  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments, options.sync.mode));
+  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments, options));
   return Exported{fragments.front().version, manifest.tensors.size(), manifest.elements()};
 }
 
