@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-FOLDERS = ("common", "core", "storage", "protos", "monitoring", "server", "worker", "cli", "bench", "tests")
+FOLDERS = ("common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli", "bench", "tests")
 # FINDINGS has a line "CHECKED PATH [MESSAGE]" for each finding: PATH is where clang-tidy sees it when it checks CHECKED.
 CLANG_TIDY = """#!/bin/sh
 for file; do :; done
