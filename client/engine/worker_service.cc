@@ -140,7 +140,9 @@ ipc::Event WorkerService::EndEvent(const WorkerEnd& end) {
   const MutexLock lock(&mutex_);
   ipc::Event event{.kind = ATL_EVENT_END, .exit_code = ToInt(end.code)};
   const absl::Status& status = failure_.ok() ? end.status : failure_;
-  if (!status.ok()) {
+  // A stop also ends the call in progress, which then is cancelled.
+  const bool stopped = stop_asked_ && failure_.ok() && absl::IsCancelled(status);
+  if (!status.ok() && !stopped) {
     event.end_code = CodeForCaller(status);
     event.end_reason = ATL_END_FAILED;
     event.text = std::string(status.message());
@@ -153,6 +155,7 @@ ipc::Event WorkerService::EndEvent(const WorkerEnd& end) {
   if (how != SyncEnd::kStopped) return event;
   if (stop_asked_) {
     event.end_code = ATL_CANCELLED;
+    event.exit_code = ToInt(ExitCode::kOk);
   } else if (drain_asked_ && !process_->drain()->ran_out()) {
     event.end_reason = ATL_END_DRAINED;
     event.text = "drained; there was nothing to push";
