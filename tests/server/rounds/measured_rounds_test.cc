@@ -109,7 +109,8 @@ TEST(MeasuredPace, OfTheRunLeavesOutTheTimeWithoutWorkers) {
       << "while the round is open";
   round(1);
   const StatusView status = run.coordinator().GetStatus(1);
-  EXPECT_GE(status.rounds.back().open_seconds, 610);
+  // The thread of the rounds may have read the clock before its last advance.
+  EXPECT_GE(status.rounds.back().open_seconds, 600);
   EXPECT_NEAR(status.tokens_per_second, usual, usual * 0.01);
 }
 

@@ -184,7 +184,9 @@ TEST(StreamingRounds, WhatIsAcceptedAtTheEndOfTheRunBecomesPartOfAVersion) {
     EXPECT_TRUE(Eventually([&] { return run.coordinator().GetStatus(0).state == RunState::kFinished; }));
     EXPECT_EQ(StateOf(run, workers[1]), PushStage::kCommitted) << restarts;
     EXPECT_EQ(run.coordinator().GetStatus(0).fragments[1].version, Version(2));
-    EXPECT_EQ(run.Pull(workers[0], 2, FragmentId(1))->outcome, PullOutcome::kRunFinished);
+    // Status has a version a moment before pulls do.
+    EXPECT_TRUE(Eventually(
+        [&] { return run.Pull(workers[0], 2, FragmentId(1))->outcome == PullOutcome::kRunFinished; }));
   }
 }
 
