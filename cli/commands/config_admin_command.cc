@@ -87,7 +87,8 @@ void AddConfigSetCommand(CLI::App& config, const GlobalOptions& global, Action& 
   set->add_flag("--dry-run", options->dry_run, "Check the change without making it");
   set->add_option("--expect", options->expect,
                   "Fail when the active configuration has another version than this")
-      ->check(NotNegative());
+      ->check(NotNegative())
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX).description("1 or more"));
   set->callback(
       [&global, &action, options] { action = [&global, options] { return Set(global, *options); }; });
   SetHelp(*set, {.examples = {{"atollctl config set round.deadline_s=120 outer.learning_rate=0.5"},

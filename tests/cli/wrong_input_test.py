@@ -176,6 +176,8 @@ class Test:
             self.expect(arguments, (5,), ("w9",))
         self.expect(["workers", "drain", "../../etc"], (2, 5), ("../../etc",))
         self.expect(["workers", "add", "1"], (5,), ("--launcher",))
+        # On the wire 0 is no condition at all.
+        self.expect(["config", "set", "--expect", "0", "round.grace_s=1"], (2,), ("--expect",))
         self.expect(["checkpoint", "restore", "c1", "--yes"], (5,), ())
         self.expect(["checkpoint", "restore", "c1"], (2,), ("--yes",))
         self.expect(["checkpoint", "delete", "c1", "--yes"], (5,), ("c1",))
