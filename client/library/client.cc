@@ -44,7 +44,7 @@ std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace
 
-Client::Client(std::unique_ptr<EngineProcess> engine, std::vector<ipc::Tensor> tensors)
+Client::Client(std::unique_ptr<EngineProcess> engine, const std::vector<ipc::Tensor>& tensors)
     : process_(::getpid()), engine_(std::move(engine)), page_(engine_->status().bytes()) {
   for (const ipc::Tensor& tensor : tensors) elements_.push_back(ElementsOf(tensor));
 }
@@ -58,7 +58,8 @@ Result Client::Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> t
   std::erase_if(options, [](const ipc::Option& option) {
     return option.name == "engine" || option.name == "log-file";
   });
-  const ipc::Hello hello{.caller_pid = ::getpid(), .options = std::move(options), .tensors = tensors};
+  const ipc::Hello hello{
+      .caller_pid = ::getpid(), .options = std::move(options), .tensors = std::move(tensors)};
   // An engine that has ended already is found by the next call.
   static_cast<void>(engine->Send(ipc::MessageType::kHello, ipc::Encode(hello)));
   ipc::MessageType type{};
@@ -74,7 +75,7 @@ Result Client::Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> t
     return Failure(refused->code == ATL_OK ? ATL_UNKNOWN : refused->code, refused->message);
   }
   if (type != ipc::MessageType::kReady) return Nonsense("it is not ready");
-  client.reset(new Client(std::move(engine), std::move(tensors)));
+  client.reset(new Client(std::move(engine), hello.tensors));
   return {};
 }
 

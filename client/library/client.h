@@ -35,7 +35,7 @@ class Client {
   const char* run_json() const { return run_json_.c_str(); }
 
  private:
-  Client(std::unique_ptr<EngineProcess> engine, std::vector<ipc::Tensor> tensors);
+  Client(std::unique_ptr<EngineProcess> engine, const std::vector<ipc::Tensor>& tensors);
   /// ATL_FAILED_PRECONDITION in a forked child.
   Result CheckProcess(const char* call) const;
   Result Order(ipc::MessageType type, const char* call);

@@ -27,6 +27,7 @@
 #ifndef ATOLL_CLIENT_H_
 #define ATOLL_CLIENT_H_
 
+/* NOLINTBEGIN: this is C, with the names of a C interface. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -236,5 +237,7 @@ ATOLL_API void atl_snapshot_close(atl_snapshot* snapshot);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND */
 
 #endif /* ATOLL_CLIENT_H_ */

@@ -36,7 +36,7 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
   std::vector<pid_t> children;
   const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
   for (const std::string& task : ListDir(tasks).value_or(std::vector<std::string>())) {
-    std::ifstream file(tasks + "/" + task + "/children");
+    std::ifstream file(std::string(tasks).append("/").append(task).append("/children"));
     for (pid_t child = 0; file >> child;) children.push_back(child);
   }
   return children;
