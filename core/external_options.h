@@ -11,7 +11,7 @@ struct ExternalOptions {
   uint32_t context = 1;     // tokens of a sample
   uint64_t parameters = 0;  // expected; 0: any number
   /// Nothing is known of it, so no dataset is compared with it.
-  static constexpr uint32_t vocabulary = 0;  // NOLINT(readability-identifier-naming): of every family
+  static constexpr uint32_t vocabulary = 0;
 };
 
 }  // namespace atl
