@@ -6,8 +6,8 @@ from typing import Any, Iterator, Mapping, Optional, Tuple
 DEPTH = 4  # of nested batches that is searched
 
 
-def count(batch: Any) -> Tuple[int, int]:
-    """(samples, tokens). Tokens are the elements of `input_ids`; without them, samples. At least 1 each."""
+def count(batch: Any, context: int = 1) -> Tuple[int, int]:
+    """(samples, tokens). Tokens are the elements of `input_ids`; without them, `context` for each sample. At least 1 each."""
     ids = _input_ids(batch)
     if ids is not None:
         elements = 1
@@ -17,10 +17,10 @@ def count(batch: Any) -> Tuple[int, int]:
     for part in _parts(batch, DEPTH):
         shape = getattr(part, "shape", None)
         if shape is not None and len(shape) > 0:
-            return max(1, int(shape[0])), max(1, int(shape[0]))
+            return max(1, int(shape[0])), max(1, int(shape[0])) * context
     if isinstance(batch, (list, tuple)) and batch:
-        return len(batch), len(batch)
-    return 1, 1
+        return len(batch), len(batch) * context
+    return 1, context
 
 
 def _input_ids(batch: Any) -> Optional[Any]:

@@ -40,7 +40,7 @@ class AtollCallback(Callback):
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> Any:
         if self.run is None or not self.run.running:
             return -1  # ends the epoch; should_stop ends the rest
-        samples, tokens = batches.count(batch)
+        samples, tokens = batches.count(batch, self.run.context)
         self.run.count_batch(tokens, samples)
         return None
 

@@ -47,7 +47,7 @@ class Run:
             except LoaderIsOver:
                 self._session.decline_step()
                 continue
-            self._count_batch(batches.count(batch)[1])
+            self._count_batch(batches.count(batch, self.context)[1])
             yield batch
 
     def step(self, loss: Any = None, tokens: Optional[int] = None, samples: Optional[int] = None) -> bool:
@@ -96,6 +96,12 @@ class Run:
     def config(self) -> Dict[str, Any]:
         """The run as it was joined: name, id, configuration, tensors."""
         return self._session.run
+
+    @property
+    def context(self) -> int:
+        """Tokens of one sample, by model.external.context of the run."""
+        external = self.config.get("config", {}).get("model", {}).get("external", {})
+        return max(1, int(external.get("context", 1)))
 
     @property
     def version(self) -> int:
@@ -232,12 +238,16 @@ class Run:
             return
         self._compared = True
         settings = self.config.get("config", {})
-        inner, external = settings.get("inner", {}), settings.get("model", {}).get("external", {})
+        inner = settings.get("inner", {})
         samples = int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
-        tokens = samples * int(external.get("context", 1))
-        if samples and self._tokens * self._ranks > tokens:
-            warnings.warn(f"this step used {self._tokens * self._ranks} tokens, and the run counts at most {tokens} for a step: set "
-                          "inner.batch (samples per step) and model.external.context (tokens per sample) in the run's configuration", stacklevel=4)
+        tokens = samples * self.context
+        used = self._tokens * self._ranks
+        remedy = "set inner.batch (samples per step) and model.external.context (tokens per sample) in the run's configuration"
+        if samples and used > tokens:
+            warnings.warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
+        elif samples and 2 * used <= tokens:
+            warnings.warn(f"this step used {used} tokens, and the run plans {tokens} for a step. A run ends after its tokens, so it takes "
+                          f"{tokens / used:.3g} times the rounds of run.rounds: {remedy}", stacklevel=4)
 
     def _before_step(self) -> None:
         if self._stepped is not None:

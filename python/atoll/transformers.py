@@ -56,7 +56,7 @@ class AtollCallback(TrainerCallback):
 
     def _count(self, model: Any, arguments: Any, keywords: Any) -> None:
         if model.training and self.run is not None and self.run.running:
-            samples, tokens = batches.count(keywords or arguments)
+            samples, tokens = batches.count(keywords or arguments, self.run.context)
             self.run.count_batch(tokens, samples)
 
     def _skip_to_position(self, loader: Any, args: Any) -> None:

@@ -110,6 +110,9 @@ class BatchTest(unittest.TestCase):
         self.assertEqual(batch.count({"a": {"b": numpy.zeros((7, 2))}}), (7, 7))
         self.assertEqual(batch.count(["a", "b"]), (2, 2))
         self.assertEqual(batch.count(3), (1, 1))
+        self.assertEqual(batch.count({"input_ids": ids}, context=16), (4, 64))
+        self.assertEqual(batch.count(torch.zeros(5, 128), context=128), (5, 640))
+        self.assertEqual(batch.count(["a", "b"], context=3), (2, 6))
 
 
 def numbers(size=10, shuffle=True, batch_size=3, **more):

@@ -265,6 +265,14 @@ class JoinedTest(RunTest):
                     self.assertEqual(batches.count(batch), (6, 6))
                     take_step(model, optimizer, batch)
 
+    def test_steps_much_smaller_than_the_runs_warn(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertWarnsRegex(UserWarning, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds of run.rounds"):
+            with self.join(model, optimizer, rounds=1, steps=2) as run:
+                for batch in run.steps(loader(batch_size=1)):
+                    take_step(model, optimizer, batch)
+
 
 if __name__ == "__main__":
     unittest.main()
