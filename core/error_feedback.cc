@@ -42,8 +42,13 @@ struct MoveAverage {
 
 }  // namespace
 
-ErrorFeedback::ErrorFeedback(const Codec& codec, double beta, uint64_t elements, ErrorFeedbackForm form)
-    : codec_(codec), beta_(static_cast<float>(beta)), form_(form), residual_(elements) {}
+ErrorFeedback::ErrorFeedback(const Codec& codec, double beta, uint64_t elements, ErrorFeedbackForm form,
+                             std::vector<ElementRange> averaged)
+    : codec_(codec),
+      beta_(static_cast<float>(beta)),
+      form_(form),
+      averaged_(std::move(averaged)),
+      residual_(elements) {}
 
 absl::Status ErrorFeedback::Encode(std::span<const float> delta, std::span<std::byte> payload) {
   const uint64_t elements = residual_.size();
@@ -76,6 +81,7 @@ absl::Status ErrorFeedback::Encode(std::span<const float> delta, std::span<std::
                              residual);
     }
   }
+  ClearAveraged();
   return absl::OkStatus();
 }
 
@@ -85,6 +91,7 @@ void ErrorFeedback::GiveBack(std::span<const std::byte> payload) {
     const uint64_t n = std::min<uint64_t>(kChunkAlignment, residual.size() - first);
     codec_.AccumulateRange(payload, residual.size(), first, 1.0f, residual.subspan(first, n));
   }
+  ClearAveraged();
 }
 
 absl::Status ErrorFeedback::Restore(std::span<const float> residual) {
@@ -97,9 +104,16 @@ absl::Status ErrorFeedback::Restore(std::span<const float> residual) {
         absl::StrFormat("the stored residual's element %d is not finite (%g)", *bad, residual[*bad]));
   }
   std::copy(residual.begin(), residual.end(), residual_.begin());
+  ClearAveraged();  // what a lost push held may be in it
   return absl::OkStatus();
 }
 
 void ErrorFeedback::Reset() { std::fill(residual_.begin(), residual_.end(), 0.0f); }
+
+void ErrorFeedback::ClearAveraged() {
+  for (const ElementRange& range : averaged_) {
+    std::ranges::fill(std::span(residual_).subspan(range.begin, range.end - range.begin), 0.0f);
+  }
+}
 
 }  // namespace atl

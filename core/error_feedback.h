@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/codec.h"
+#include "core/fragment_plan.h"
 
 namespace atl {
 
@@ -21,12 +22,16 @@ namespace atl {
 ///                   (LoCo, arXiv 2407.04480: beta 0.8, e reset every 1024 steps.) A smoother e, which does
 ///                   not contain the whole error.
 ///
+/// Averaged tensors have no residual: their difference is measured again at every round, with what the last
+/// encoding lost in it. A residual would send that twice, and under topk as often as it was not sent.
+///
 /// Holds one residual e for one fragment: 4 bytes per value, and 512 KiB while it encodes. Not thread-safe.
 class ErrorFeedback {
  public:
   /// The residual starts at zero. The codec outlives this object. beta is in [0, 1].
+  /// `averaged`: where the residual stays zero (AveragedRanges).
   ErrorFeedback(const Codec& codec, double beta, uint64_t elements,
-                ErrorFeedbackForm form = ErrorFeedbackForm::kCarry);
+                ErrorFeedbackForm form = ErrorFeedbackForm::kCarry, std::vector<ElementRange> averaged = {});
 
   /// Encodes a into `payload` (codec.EncodedSize(elements) bytes) and updates the residual. InvalidArgument
   /// naming the element when delta, or the sum, is not finite; the residual is then unchanged.
@@ -46,9 +51,13 @@ class ErrorFeedback {
  private:
   float kept() const { return form_ == ErrorFeedbackForm::kCarry ? beta_ : 1.0f; }  // of e, in a
 
+  /// Zeroes the residual of averaged tensors.
+  void ClearAveraged();
+
   const Codec& codec_;
   const float beta_;
   const ErrorFeedbackForm form_;
+  const std::vector<ElementRange> averaged_;
   std::vector<float> residual_;
 };
 

@@ -21,6 +21,7 @@ struct TensorSlot {
   uint64_t offset = 0;  // multiple of kSlotAlignment
   uint64_t elements = 0;
   bool embedding = false;  // TensorSpec::embedding
+  bool averaged = false;   // TensorSpec::averaged
 };
 
 /// One fragment's flat vector: `elements` float32 values, padding included, a multiple of kSlotAlignment.
@@ -29,6 +30,16 @@ struct FragmentLayout {
   std::vector<TensorSlot> slots = {};
   uint64_t elements = 0;
 };
+
+/// Elements [begin, end) of a fragment's flat vector, multiples of kSlotAlignment.
+struct ElementRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  friend bool operator==(const ElementRange&, const ElementRange&) = default;
+};
+
+/// The averaged tensors of a fragment, each with the gap behind it; ascending, neighbours joined.
+std::vector<ElementRange> AveragedRanges(const FragmentLayout& layout);
 
 /// Splits the manifest into `fragments` fragments of whole tensors (order kept inside a fragment). With one
 /// fragment it holds all tensors in manifest order. With several it goes by the pattern, deterministically:

@@ -26,6 +26,36 @@ absl::Status CheckFinite(std::span<const float> values, uint64_t first, const ch
                       what, first + *bad, values[*bad]));
 }
 
+/// The step on values [first, first + theta_out.size()): stretch by stretch, where some are averaged.
+bool StepBlock(const MergePlan& plan, const OuterOptions& options, uint64_t step, uint64_t first,
+               std::span<const float> mean, std::span<const float> theta_in, std::span<float> theta_out,
+               std::span<const std::span<float>> state) {
+  const uint64_t end = first + theta_out.size();
+  auto next = std::ranges::upper_bound(plan.averaged, first, {}, &ElementRange::end);
+  if (next == plan.averaged.end() || next->begin >= end) {
+    return OuterStepRange(options, step, mean, theta_in, theta_out, state);
+  }
+  bool finite = true;
+  for (uint64_t at = first; at < end;) {
+    const bool averaged = next != plan.averaged.end() && next->begin <= at;
+    const uint64_t limit = next == plan.averaged.end() ? end : averaged ? next->end : next->begin;
+    const uint64_t offset = at - first;
+    const uint64_t n = std::min(limit, end) - at;
+    if (averaged) {
+      finite &= AverageRange(options, mean.subspan(offset, n), theta_in.subspan(offset, n),
+                             theta_out.subspan(offset, n));
+      ++next;
+    } else {
+      std::array<std::span<float>, kMaxStateVectors> part;
+      for (size_t s = 0; s < state.size(); ++s) part[s] = state[s].subspan(offset, n);
+      finite &= OuterStepRange(options, step, mean.subspan(offset, n), theta_in.subspan(offset, n),
+                               theta_out.subspan(offset, n), std::span(part).first(state.size()));
+    }
+    at += n;
+  }
+  return finite;
+}
+
 }  // namespace
 
 absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& options, uint64_t step,
@@ -43,8 +73,8 @@ absl::Status MergeAndStepRange(const MergePlan& plan, const OuterOptions& option
 
     merger.Merge(first + done, mean);
     if (on_merged) on_merged(first + done, mean);
-    const bool finite = OuterStepRange(options, step, mean, theta_in.subspan(done, n),
-                                       theta_out.subspan(done, n), block_state);
+    const bool finite = StepBlock(plan, options, step, first + done, mean, theta_in.subspan(done, n),
+                                  theta_out.subspan(done, n), block_state);
     if (finite) continue;
     ATOLL_RETURN_IF_ERROR(CheckFinite(theta_out.subspan(done, n), first + done, "the parameter"));
     for (const std::span<float> vector : block_state) {

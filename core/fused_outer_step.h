@@ -16,7 +16,8 @@ using MergedBlock = std::function<void(uint64_t first, std::span<const float> me
 
 /// Merge and outer step of values [first, first + theta_in.size()) in one pass over memory: block by block of
 /// kChunkAlignment elements (which stays in the L1/L2 cache) decode every input, merge, step.
-/// The bits are those of MergeRange followed by OuterStepRange on the whole vector.
+/// The bits are those of MergeRange followed by OuterStepRange on the whole vector. In plan.averaged the step
+/// is AverageRange, and the state stays as it is.
 ///
 /// first is a multiple of kChunkAlignment; theta_in, theta_out and every state span have the range's size;
 /// theta_out may be theta_in, state is updated in place. Different ranges may run on different threads.

@@ -78,11 +78,19 @@ std::string ShapeText(const TensorSpec& tensor) {
   return absl::StrCat("[", absl::StrJoin(tensor.shape, ", "), "]");
 }
 
+const char* KindText(const TensorSpec& tensor) {
+  if (tensor.averaged) return "an averaged tensor";
+  return tensor.embedding ? "an embedding" : "an ordinary parameter";
+}
+
 /// Of two tensors of one name.
 std::string TensorDifference(const TensorSpec& run, const TensorSpec& other) {
   if (other.shape != run.shape) {
     return absl::StrFormat("tensor '%s' has shape %s, and %s in the run", run.name, ShapeText(other),
                            ShapeText(run));
+  }
+  if (other.averaged != run.averaged) {
+    return absl::StrFormat("tensor '%s' is %s, and %s in the run", run.name, KindText(other), KindText(run));
   }
   if (other.embedding == run.embedding) return "";
   return absl::StrFormat("tensor '%s' is %san embedding, and is %sone in the run", run.name,
@@ -103,6 +111,11 @@ uint64_t Manifest::elements() const {
   return sum;
 }
 
+const TensorSpec* Manifest::FirstAveraged() const {
+  const auto found = std::ranges::find_if(tensors, &TensorSpec::averaged);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
 absl::Status ValidateManifest(const Manifest& manifest) {
   if (manifest.tensors.empty() || manifest.tensors.size() > kMaxTensors) {
     return absl::InvalidArgumentError(absl::StrFormat("manifest: %d tensors; between 1 and %d are allowed",
@@ -115,6 +128,10 @@ absl::Status ValidateManifest(const Manifest& manifest) {
     ATOLL_RETURN_IF_ERROR(ValidateName(tensor, i));
     if (!names.insert(tensor.name).second) {
       return absl::InvalidArgumentError(absl::StrFormat("manifest: two tensors are named %s", tensor.name));
+    }
+    if (tensor.embedding && tensor.averaged) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "manifest: tensor %s is both an embedding and averaged; choose one of them", tensor.name));
     }
     ATOLL_ASSIGN_OR_RETURN(const uint64_t elements, CheckedElements(tensor));
     total += elements;  // both are at most 2^40, so this cannot overflow before the check
@@ -131,7 +148,7 @@ std::string ManifestHash(const Manifest& manifest) {
   for (const TensorSpec& tensor : manifest.tensors) {
     absl::StrAppend(&text, tensor.name);
     for (const int64_t dimension : tensor.shape) absl::StrAppend(&text, " ", dimension);
-    absl::StrAppend(&text, tensor.embedding ? " embedding\n" : "\n");
+    absl::StrAppend(&text, tensor.embedding ? " embedding" : tensor.averaged ? " averaged" : "", "\n");
   }
   if (!manifest.base_fingerprint.empty()) absl::StrAppend(&text, "base ", manifest.base_fingerprint, "\n");
   return Sha256Hex(text);
@@ -144,8 +161,8 @@ std::string DifferenceFromRun(const Manifest& run, const Manifest& other) {
   for (const TensorSpec& tensor : run.tensors) {
     const auto found = others.find(tensor.name);
     if (found == others.end()) {
-      return absl::StrFormat("tensor '%s' is missing, and has shape %s in the run", tensor.name,
-                             ShapeText(tensor));
+      return absl::StrFormat("tensor '%s' is missing, and has shape %s in the run%s", tensor.name,
+                             ShapeText(tensor), tensor.averaged ? ", which averages it" : "");
     }
     std::string difference = TensorDifference(tensor, *found->second);
     if (!difference.empty()) return difference;
@@ -153,7 +170,8 @@ std::string DifferenceFromRun(const Manifest& run, const Manifest& other) {
   }
   for (const TensorSpec& tensor : other.tensors) {
     if (shared.contains(tensor.name)) continue;
-    return absl::StrFormat("tensor '%s' of shape %s is not in the run", tensor.name, ShapeText(tensor));
+    return absl::StrFormat("%stensor '%s' of shape %s is not in the run", tensor.averaged ? "averaged " : "",
+                           tensor.name, ShapeText(tensor));
   }
   // The same tensors; their order is that of the parameters.
   for (size_t i = 0; i < std::min(run.tensors.size(), other.tensors.size()); ++i) {

@@ -12,12 +12,15 @@
 
 namespace atl {
 
-/// One parameter tensor. Parameters are float32 on the coordinator, always. `embedding` marks a lookup table,
-/// which some merges average plainly.
+/// One tensor of the model. Values are float32 on the coordinator, always. `embedding` marks a lookup table,
+/// which some merges average plainly. `averaged` marks what is no parameter, such as the running statistics
+/// of a BatchNorm: a version has the mean of the workers' values, without an outer optimizer
+/// (docs/reference/outer_step.md, "Averaged tensors"). A tensor is at most one of them.
 struct TensorSpec {
   std::string name = {};
   std::vector<int64_t> shape = {};  // empty: a scalar
   bool embedding = false;
+  bool averaged = false;
   uint64_t elements() const;
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
@@ -29,6 +32,8 @@ struct Manifest {
   /// there are none. Workers with different ones must not train together.
   std::string base_fingerprint = {};
   uint64_t elements() const;
+  /// The first averaged tensor; null: there is none.
+  const TensorSpec* FirstAveraged() const;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
@@ -46,8 +51,8 @@ inline constexpr std::string_view kReservedTensorName = "__metadata__";
 absl::Status ValidateManifest(const Manifest& manifest);
 
 /// SHA-256 (lower-case hex) of the canonical text of the manifest; what a Join checks. The text has a line
-/// "name dim dim ... [embedding]\n" per tensor, then "base FINGERPRINT\n" if there is one. The least length
-/// of a fingerprint keeps that line apart from one of a tensor named "base".
+/// "name dim dim ... [embedding|averaged]\n" per tensor, then "base FINGERPRINT\n" if there is one. The least
+/// length of a fingerprint keeps that line apart from one of a tensor named "base".
 std::string ManifestHash(const Manifest& manifest);
 
 /// The first difference between a worker's model and that of its run, for messages: "tensor 'b' has shape [3,

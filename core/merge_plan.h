@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/fragment_plan.h"
 #include "core/merge.h"
 
 namespace atl {
@@ -30,6 +31,9 @@ struct MergePlan {
   /// Set: not the sum of coefficient * value, but the mean of these products without so many of the smallest
   /// and so many of the largest. Less than half of the inputs.
   std::optional<uint32_t> trimmed = std::nullopt;
+  /// Values of averaged tensors (AveragedRanges). The merge is the same there; the step that follows is
+  /// AverageRange.
+  std::vector<ElementRange> averaged = {};
 };
 
 /// The weighted mean: one segment, the inputs' weights.

@@ -38,6 +38,7 @@ MergePlanner::MergePlanner(const MergeOptions& options, std::span<const MergeInp
       plan_(WeightedMeanPlan(inputs, layout.elements)),
       scales_(GuardScales(options, inputs)),
       clip_factors_(inputs.size(), 1.0) {
+  plan_.averaged = AveragedRanges(layout);
   PlanMean();
   Begin(layout);
 }
@@ -92,7 +93,7 @@ void MergePlanner::BeginRda(const FragmentLayout& layout) {
     // The gap behind a tensor is zero everywhere and goes with it.
     const uint64_t end = s + 1 < layout.slots.size() ? layout.slots[s + 1].offset : layout.elements;
     plan_.segments.push_back({.end = end, .coefficients = mean});
-    if (layout.slots[s].embedding) continue;
+    if (layout.slots[s].embedding || layout.slots[s].averaged) continue;
     segment_of_stretch_.push_back(s);
     stretches.push_back({.begin = layout.slots[s].offset, .end = end});
   }

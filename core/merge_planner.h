@@ -18,9 +18,10 @@ namespace atl {
 ///
 ///   norm guard      x_i <- g_i x_i, g_i = min(1, median norm / |x_i|) by the recorded norms; before the method
 ///   mean            sum w_i x_i
-///   rda             per tensor: R d / |d|, R = sum w_i |x_i|, d = sum w_i x_i / |x_i|; embeddings as mean
-///                   (Decoupled DiLoCo, arXiv 2604.21428). Where |d| is at most kCancelled * sum w_i, the
-///                   directions cancel to within the rounding of float32: the tensor does not move.
+///   rda             per tensor: R d / |d|, R = sum w_i |x_i|, d = sum w_i x_i / |x_i|; embeddings and
+///                   averaged tensors as mean (Decoupled DiLoCo, arXiv 2604.21428). Where |d| is at most
+///                   kCancelled * sum w_i, the directions cancel to within the rounding of float32: the
+///                   tensor does not move.
 ///   trimmed_mean    per coordinate, unweighted: without floor(trim * n) values at each end
 ///   median          per coordinate, unweighted; of an even number the mean of the middle two
 ///   centered_clip   v <- v + sum w_i (x_i - v) min(1, radius / |x_i - v|), clip_iterations times from v = 0
@@ -75,7 +76,7 @@ class MergePlanner {
   MergePlan plan_;
   std::vector<double> scales_;  // of the norm guard
   std::optional<NormPass> norm_pass_;
-  // rda: a stretch is one tensor that is not an embedding.
+  // rda: a stretch is one tensor that is neither an embedding nor averaged.
   std::vector<size_t> segment_of_stretch_;
   std::vector<std::vector<double>> directions_;  // by stretch: w_i / |x_i|; empty in the first pass
   std::vector<double> mean_norms_;               // by stretch: R

@@ -59,6 +59,19 @@ absl::Status CheckContributionBudget(const RunOptions& run, std::span<const Frag
   return absl::OkStatus();
 }
 
+absl::Status CheckAveragedTensors(const RunOptions& run, const Manifest& manifest) {
+  const TensorSpec* const averaged = manifest.FirstAveraged();
+  if (averaged == nullptr || run.round.mode != RoundMode::kAsync ||
+      run.outer.optimizer == OuterOptimizerKind::kDelayedNesterov) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("outer.optimizer: when round.mode is async, a model with averaged tensors such as '%s' "
+                      "needs delayed_nesterov, which divides each contribution by outer.delay; or keep these "
+                      "tensors local",
+                      averaged->name));
+}
+
 absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest) {
   const ExternalOptions* const external = model.external();
   if (external == nullptr || external->parameters == 0 || external->parameters == manifest.elements()) {

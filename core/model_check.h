@@ -26,6 +26,10 @@ absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest
 /// by codec.push, is larger than the whole budget: no push of it could ever begin.
 absl::Status CheckContributionBudget(const RunOptions& run, std::span<const FragmentLayout> layouts);
 
+/// InvalidArgument when every contribution of round.mode async would move averaged tensors by all of its
+/// difference: so many workers that differ from a base would move them so many times as far.
+absl::Status CheckAveragedTensors(const RunOptions& run, const Manifest& manifest);
+
 /// Size and budget, of a configuration. Nothing is checked of an external model whose size is not known.
 absl::Status CheckModel(const RunOptions& run);
 

@@ -111,9 +111,12 @@ AdamNumbers AdamNumbersOf(const OuterOptions& options, uint64_t t) {
           .epsilon = static_cast<float>(options.epsilon)};
 }
 
+/// N of delayed_nesterov.
+uint32_t WindowOf(const OuterOptions& options) { return options.delay == 0 ? 1 : options.delay; }
+
 bool DelayedNesterov(const OuterOptions& options, uint64_t t, size_t n, const float* d, const float* theta_in,
                      float* theta_out, float* m, float* sum) {
-  const uint32_t window = options.delay == 0 ? 1 : options.delay;
+  const uint32_t window = WindowOf(options);
   const bool ends_window = t % window == 0;
   const auto count = static_cast<double>(window);
   const double rest = ends_window ? 1.0 - options.spread * count + options.spread : options.spread;
@@ -161,6 +164,13 @@ bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const 
                              state[0].data(), state[1].data());
   }
   return false;
+}
+
+bool AverageRange(const OuterOptions& options, std::span<const float> mean, std::span<const float> theta_in,
+                  std::span<float> theta_out) {
+  const bool delayed = options.optimizer == OuterOptimizerKind::kDelayedNesterov;
+  const auto share = static_cast<float>(delayed ? 1.0 / static_cast<double>(WindowOf(options)) : 1.0);
+  return RunKernel<SgdStep>(share, theta_out.size(), mean.data(), theta_in.data(), theta_out.data());
 }
 
 }  // namespace atl

@@ -32,6 +32,14 @@ bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const 
                     std::span<const float> theta_in, std::span<float> theta_out,
                     std::span<const std::span<float>> state);
 
+/// The step of averaged tensors, in place of OuterStepRange: without learning rate and state.
+///   theta = theta - d ;  delayed_nesterov  theta = theta - d/N
+/// With d = sum w_i (theta - x_i) and weights that add up to 1, theta becomes sum w_i x_i. With
+/// delayed_nesterov, N contributions are as many versions, so each moves theta by its share. Returns whether
+/// all that was written is finite.
+bool AverageRange(const OuterOptions& options, std::span<const float> mean, std::span<const float> theta_in,
+                  std::span<float> theta_out);
+
 }  // namespace atl
 
 #endif  // ATOLL_CORE_OUTER_OPTIMIZER_H_

@@ -22,6 +22,7 @@ constexpr uint64_t kLengthBytes = 8;
 // Of the metadata.
 constexpr char kBaseKey[] = "base_fingerprint";
 constexpr char kEmbeddingsKey[] = "embeddings";
+constexpr char kAveragedKey[] = "averaged";
 
 absl::Status Bad(std::string_view source, const std::string& what) {
   return absl::InvalidArgumentError(
@@ -117,26 +118,45 @@ std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest) {
   std::map<std::string, std::string> metadata;
   if (!manifest.base_fingerprint.empty()) metadata[kBaseKey] = manifest.base_fingerprint;
   Json embeddings = Json::array();
+  Json averaged = Json::array();
   for (const TensorSpec& tensor : manifest.tensors) {
     if (tensor.embedding) embeddings.push_back(tensor.name);
+    if (tensor.averaged) averaged.push_back(tensor.name);
   }
   if (!embeddings.empty()) metadata[kEmbeddingsKey] = embeddings.dump();
+  if (!averaged.empty()) metadata[kAveragedKey] = averaged.dump();
   return metadata;
 }
 
+namespace {
+
+/// The names that the metadata lists under `key`.
+absl::StatusOr<std::set<std::string>> ListedNames(const SafetensorsFile& file, const char* key,
+                                                  std::string_view source) {
+  std::set<std::string> found;
+  const auto listed = file.metadata.find(key);
+  if (listed == file.metadata.end()) return found;
+  const Json names = ParseShallow(listed->second);
+  if (!names.is_array()) {
+    return Bad(source, absl::StrFormat("its metadata '%s' is not a list of names", key));
+  }
+  for (const Json& name : names) {
+    if (name.is_string()) found.insert(name.get<std::string>());
+  }
+  return found;
+}
+
+}  // namespace
+
 absl::StatusOr<Manifest> ManifestOfFile(const SafetensorsFile& file, std::string_view source) {
   Manifest manifest;
-  std::set<std::string> embeddings;
-  if (const auto listed = file.metadata.find(kEmbeddingsKey); listed != file.metadata.end()) {
-    const Json names = ParseShallow(listed->second);
-    if (!names.is_array()) return Bad(source, "its metadata 'embeddings' is not a list of names");
-    for (const Json& name : names) {
-      if (name.is_string()) embeddings.insert(name.get<std::string>());
-    }
-  }
+  ATOLL_ASSIGN_OR_RETURN(const std::set<std::string> embeddings, ListedNames(file, kEmbeddingsKey, source));
+  ATOLL_ASSIGN_OR_RETURN(const std::set<std::string> averaged, ListedNames(file, kAveragedKey, source));
   for (const SafetensorsEntry& entry : file.tensors) {
-    manifest.tensors.push_back(
-        {.name = entry.name, .shape = entry.shape, .embedding = embeddings.contains(entry.name)});
+    manifest.tensors.push_back({.name = entry.name,
+                                .shape = entry.shape,
+                                .embedding = embeddings.contains(entry.name),
+                                .averaged = averaged.contains(entry.name)});
   }
   if (const auto base = file.metadata.find(kBaseKey); base != file.metadata.end()) {
     manifest.base_fingerprint = base->second;

@@ -39,7 +39,7 @@ struct SafetensorsFile {
 std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata);
 
 /// What a file says of the manifest beyond names and shapes, as metadata: "base_fingerprint", and
-/// "embeddings" as a JSON list of names. Only what is there.
+/// "embeddings" and "averaged" as JSON lists of names. Only what is there.
 std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest);
 
 /// The manifest of a file: its tensors in the order of their bytes, and what ManifestMetadata wrote.

@@ -25,12 +25,26 @@ void Fields(Io& io, Is<RunIdentity> auto& r) {
   io.Field("chunk_elements", r.chunk_elements);
 }
 
+/// What a tensor is, as stored. Releases that know no averaged tensors have a bool there, and do not open a
+/// run that has some.
+enum class TensorKind : uint8_t { kParameter = 0, kEmbedding = 1, kAveraged = 2 };
+
+inline TensorKind KindOf(const TensorSpec& tensor) {
+  if (tensor.averaged) return TensorKind::kAveraged;
+  return tensor.embedding ? TensorKind::kEmbedding : TensorKind::kParameter;
+}
+
 template <typename Io>
 void Fields(Io& io, Is<Manifest> auto& r) {
   io.List("tensors", r.tensors, [&io](auto& tensor) {
     io.Field("tensors.name", tensor.name);
     io.List("tensors.shape", tensor.shape, [&io](auto& d) { io.Field("tensors.shape", d); });
-    io.Field("tensors.embedding", tensor.embedding);
+    TensorKind kind = KindOf(tensor);
+    io.EnumField("tensors.kind", kind, TensorKind::kParameter, TensorKind::kAveraged);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(tensor)>>) {
+      tensor.embedding = kind == TensorKind::kEmbedding;
+      tensor.averaged = kind == TensorKind::kAveraged;
+    }
   });
   // Written only when there is one, so that a former release can read the record of a run without it.
   constexpr bool kWrites = std::is_const_v<std::remove_reference_t<decltype(r)>>;

@@ -3,21 +3,46 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/model_check.h"
 #include "core/model_shape.h"
 
 namespace atl {
+
+namespace {
+
+constexpr uint32_t kKnownFlags = ATL_TENSOR_EMBEDDING | ATL_TENSOR_AVERAGED;
+
+/// Without these checks an older coordinator refuses the hash of the manifest and cannot say why, and this
+/// one refuses the seed, which the worker would repeat.
+absl::Status CheckAverages(const JoinedRun& run, const Manifest& caller) {
+  const TensorSpec* const averaged = caller.FirstAveraged();
+  if (averaged == nullptr) return absl::OkStatus();
+  if (run.protocol_minor >= kMinorWithAveragedTensors) return CheckAveragedTensors(run.run, caller);
+  return absl::FailedPreconditionError(
+      absl::StrFormat("the coordinator is of an older release, which cannot average tensor '%s': upgrade it, "
+                      "or keep such tensors local",
+                      averaged->name));
+}
+
+}  // namespace
+
+uint32_t FlagsOf(const TensorSpec& tensor) {
+  return (tensor.embedding ? uint32_t{ATL_TENSOR_EMBEDDING} : 0U) |
+         (tensor.averaged ? uint32_t{ATL_TENSOR_AVERAGED} : 0U);
+}
 
 absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
                                         const std::string& base_fingerprint) {
   Manifest manifest;
   for (const ipc::Tensor& tensor : tensors) {
-    if ((tensor.flags & ~uint32_t{ATL_TENSOR_EMBEDDING}) != 0) {
+    if ((tensor.flags & ~kKnownFlags) != 0) {
       return absl::InvalidArgumentError(
           absl::StrFormat("tensor '%s': flags %#x are unknown to this release", tensor.name, tensor.flags));
     }
     manifest.tensors.push_back({.name = tensor.name,
                                 .shape = tensor.shape,
-                                .embedding = (tensor.flags & ATL_TENSOR_EMBEDDING) != 0});
+                                .embedding = (tensor.flags & ATL_TENSOR_EMBEDDING) != 0,
+                                .averaged = (tensor.flags & ATL_TENSOR_AVERAGED) != 0});
   }
   manifest.base_fingerprint = base_fingerprint;
   if (manifest.tensors.empty())
@@ -27,6 +52,7 @@ absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
 }
 
 absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
+  ATOLL_RETURN_IF_ERROR(CheckAverages(run, caller));
   std::optional<Manifest> theirs = run.manifest;
   if (!theirs.has_value()) theirs = ShapeOf(run.run.model)->MakeManifest();
   if (!theirs.has_value()) return absl::OkStatus();

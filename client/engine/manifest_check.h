@@ -1,6 +1,7 @@
 #ifndef ATOLL_CLIENT_ENGINE_MANIFEST_CHECK_H_
 #define ATOLL_CLIENT_ENGINE_MANIFEST_CHECK_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,16 @@
 
 namespace atl {
 
+/// ATL_TENSOR_* of a tensor.
+uint32_t FlagsOf(const TensorSpec& tensor);
+
 /// The caller's tensors. InvalidArgument names the one that no run can have.
 absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
                                         const std::string& base_fingerprint);
 
 /// InvalidArgument when it is not the run's model: names the first difference. OK while only the workers know
-/// the run's model and none has brought it: Join then checks.
+/// the run's model and none has brought it: Join then checks. FailedPrecondition or InvalidArgument when the
+/// run cannot average the caller's averaged tensors.
 absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller);
 
 }  // namespace atl

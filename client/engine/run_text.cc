@@ -50,8 +50,10 @@ std::string RunJson(const JoinedRun& run, const Manifest& manifest) {
                          {"config", nlohmann::json::parse(ConfigJson(run.config_bytes), nullptr, false)},
                          {"tensors", nlohmann::json::array()}};
   for (const TensorSpec& tensor : manifest.tensors) {
-    json["tensors"].push_back(
-        {{"name", tensor.name}, {"shape", tensor.shape}, {"embedding", tensor.embedding}});
+    json["tensors"].push_back({{"name", tensor.name},
+                               {"shape", tensor.shape},
+                               {"embedding", tensor.embedding},
+                               {"averaged", tensor.averaged}});
   }
   if (run.data.has_value()) {
     json["partition"] = run.data->partition;

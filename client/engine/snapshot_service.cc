@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "client/engine/manifest_check.h"
 #include "client/engine/run_text.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/grpc_connection.h"
@@ -71,9 +72,7 @@ class SnapshotReplica final : public Replica {
 std::vector<ipc::Tensor> TensorsOf(const Manifest& manifest) {
   std::vector<ipc::Tensor> tensors;
   for (const TensorSpec& tensor : manifest.tensors) {
-    tensors.push_back({.name = tensor.name,
-                       .shape = tensor.shape,
-                       .flags = tensor.embedding ? uint32_t{ATL_TENSOR_EMBEDDING} : 0U});
+    tensors.push_back({.name = tensor.name, .shape = tensor.shape, .flags = FlagsOf(tensor)});
   }
   return tensors;
 }

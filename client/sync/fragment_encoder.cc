@@ -6,6 +6,12 @@
 
 namespace atl {
 
+EncoderOptions EncoderOptions::Of(const RunOptions& run, const FragmentLayout& layout) {
+  EncoderOptions options = Of(run, layout.elements);
+  options.averaged = AveragedRanges(layout);
+  return options;
+}
+
 EncoderOptions EncoderOptions::Of(const RunOptions& run, uint64_t elements) {
   return {.elements = elements,
           .codec = run.push_codec,

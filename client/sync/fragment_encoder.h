@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/fragment_plan.h"
@@ -17,6 +18,7 @@ class Replica;
 /// What the run asks of the encoding of one fragment.
 struct EncoderOptions {
   uint64_t elements = 0;
+  std::vector<ElementRange> averaged = {};  // where there is no residual (ErrorFeedback)
   CodecKind codec = CodecKind::kFp32;
   double beta = 0;  // of the error feedback; 0: what an encoding loses is dropped
   ErrorFeedbackForm form = ErrorFeedbackForm::kCarry;
@@ -25,6 +27,8 @@ struct EncoderOptions {
   std::shared_ptr<GaussianSource> noise;  // with privacy
 
   /// With noise that nobody can predict (SecretNoise).
+  static EncoderOptions Of(const RunOptions& run, const FragmentLayout& layout);
+  /// Of a fragment without averaged tensors.
   static EncoderOptions Of(const RunOptions& run, uint64_t elements);
 };
 

@@ -10,7 +10,7 @@ HostFragmentEncoder::HostFragmentEncoder(const EncoderOptions& options)
     : privacy_(options.privacy),
       clip_norm_(options.clip_norm),
       noise_(options.noise),
-      feedback_(CodecFor(options.codec), options.beta, options.elements, options.form) {}
+      feedback_(CodecFor(options.codec), options.beta, options.elements, options.form, options.averaged) {}
 
 absl::Status HostFragmentEncoder::Measure(const FragmentLayout& fragment, std::span<const float> base,
                                           Replica& replica, std::span<float> room) {

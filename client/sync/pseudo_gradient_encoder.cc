@@ -32,8 +32,9 @@ PushHeader ClaimsOf(const FragmentBase& base, const InnerRound& round, std::opti
           .mean_loss = round.mean_loss()};
 }
 
-PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements, Replica& replica)
-    : PseudoGradientEncoder(run, elements, replica.MakeEncoder(EncoderOptions::Of(run, elements))) {}
+PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, const FragmentLayout& layout,
+                                             Replica& replica)
+    : PseudoGradientEncoder(run, layout.elements, replica.MakeEncoder(EncoderOptions::Of(run, layout))) {}
 
 PseudoGradientEncoder::PseudoGradientEncoder(const RunOptions& run, uint64_t elements,
                                              std::shared_ptr<GaussianSource> noise)
@@ -133,7 +134,7 @@ std::vector<PseudoGradientEncoder> MakeEncoders(const RunOptions& run,
                                                 const std::vector<FragmentLayout>& layout, Replica& replica) {
   std::vector<PseudoGradientEncoder> encoders;
   encoders.reserve(layout.size());
-  for (const FragmentLayout& fragment : layout) encoders.emplace_back(run, fragment.elements, replica);
+  for (const FragmentLayout& fragment : layout) encoders.emplace_back(run, fragment, replica);
   return encoders;
 }
 

@@ -38,7 +38,7 @@ class PseudoGradientEncoder {
   /// With privacy a pseudo-gradient is clipped and gets its noise before anything else is made of it. Payload
   /// and residual are functions of the result and of earlier results, so neither they nor what is made of
   /// them later tells more (post-processing); the loss of the round is not told.
-  PseudoGradientEncoder(const RunOptions& run, uint64_t elements, Replica& replica);
+  PseudoGradientEncoder(const RunOptions& run, const FragmentLayout& layout, Replica& replica);
   /// On the host, with this source of noise.
   PseudoGradientEncoder(const RunOptions& run, uint64_t elements, std::shared_ptr<GaussianSource> noise);
   PseudoGradientEncoder(const RunOptions& run, uint64_t elements);

@@ -52,8 +52,12 @@ struct JoinCall {
   bool BecomesMember() const { return !manifest_hash.empty() || role == WorkerRole::kObserver; }
 };
 
+/// The first minor version of the protocol whose coordinators know averaged tensors.
+inline constexpr uint32_t kMinorWithAveragedTensors = 1;
+
 struct JoinReply {
-  MemberRef member;  // the caller, in its new life
+  uint32_t protocol_minor = 0;  // of the coordinator; set by the side that receives the reply
+  MemberRef member;             // the caller, in its new life
   Duration lease{};
   Duration heartbeat{};
   std::string config_bytes;  // serialised RunConfig

@@ -182,6 +182,7 @@ absl::StatusOr<JoinReply> JoinReplyFromProto(const v1::JoinReply& message, const
   ATOLL_RETURN_IF_ERROR(CheckProtocolVersion(message.protocol(), "coordinator"));
   ATOLL_RETURN_IF_ERROR(CheckJoinReply(message, call.BecomesMember()));
   JoinReply reply;
+  reply.protocol_minor = message.protocol().minor();
   reply.member = {.run_id = message.run_id(),
                   .epoch = Epoch(message.epoch()),
                   .worker = call.worker,

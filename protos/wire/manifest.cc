@@ -12,6 +12,7 @@ v1::Manifest ManifestToProto(const Manifest& manifest) {
     out->set_name(tensor.name);
     out->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
     out->set_embedding(tensor.embedding);
+    out->set_averaged(tensor.averaged);
   }
   proto.set_base_fingerprint(manifest.base_fingerprint);
   return proto;
@@ -25,8 +26,10 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::Manifest& proto) {
   Manifest manifest;
   manifest.tensors.reserve(static_cast<size_t>(proto.tensors_size()));
   for (const v1::TensorSpec& tensor : proto.tensors()) {
-    manifest.tensors.push_back(
-        {tensor.name(), {tensor.shape().begin(), tensor.shape().end()}, tensor.embedding()});
+    manifest.tensors.push_back({.name = tensor.name(),
+                                .shape = {tensor.shape().begin(), tensor.shape().end()},
+                                .embedding = tensor.embedding(),
+                                .averaged = tensor.averaged()});
   }
   manifest.base_fingerprint = proto.base_fingerprint();
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));

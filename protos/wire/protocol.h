@@ -11,7 +11,7 @@ namespace atl {
 
 /// The protocol that this build speaks; docs/reference/wire_format.md, "Versions of the protocol".
 inline constexpr uint32_t kProtocolMajor = 1;
-inline constexpr uint32_t kProtocolMinor = 0;
+inline constexpr uint32_t kProtocolMinor = 1;
 
 v1::ProtocolVersion OurProtocolVersion();
 

@@ -79,6 +79,9 @@ absl::StatusOr<ConfigView> ConfigActions::Change(const AdminCaller& caller,
   ATOLL_RETURN_IF_ERROR(context_.state->control().CheckOpen());
   ATOLL_RETURN_IF_ERROR(
       CheckContributionBudget(proposal->snapshot->run, context_.state->settings().Layouts()));
+  if (const RunModel model = context_.state->seeding().model(); model.known()) {
+    ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(proposal->snapshot->run, model.manifest()));
+  }
   ATOLL_RETURN_IF_ERROR(CheckLease(proposal->snapshot->run));
   const double position = context_.state->progress().NextRoundPosition();
   const double rate = LearningRateAt(context_.state->settings().config()->run, position);

@@ -57,6 +57,7 @@ absl::StatusOr<std::vector<FragmentLayout>> LayOutSeed(const CoordinatorContext&
     ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
                            PlanFragments(manifest, context.options.fragments, run.sync.pattern));
     ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+    ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(run, manifest));
     ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
     return layouts;
   };

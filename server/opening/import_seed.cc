@@ -123,6 +123,7 @@ absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions&
   ATOLL_ASSIGN_OR_RETURN(seed.layouts,
                          PlanFragments(seed.manifest, options.fragments, options.run.sync.pattern));
   ATOLL_RETURN_IF_ERROR(CheckContributionBudget(options.run, seed.layouts));
+  ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(options.run, seed.manifest));
   ATOLL_RETURN_IF_ERROR(CheckModelMemory(seed.layouts));
   ATOLL_ASSIGN_OR_RETURN(seed.buffers, ReadSafetensors(options.import_path, seed.manifest, seed.layouts));
   return std::optional<ImportedSeed>(std::move(seed));

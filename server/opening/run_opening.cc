@@ -393,7 +393,10 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
     return begun;
   }
   // Before the configuration is recorded.
-  if (seeded) ATOLL_RETURN_IF_ERROR(CheckParameters(options.run.model, *recovery->manifest));
+  if (seeded) {
+    ATOLL_RETURN_IF_ERROR(CheckParameters(options.run.model, *recovery->manifest));
+    ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(options.run, *recovery->manifest));
+  }
   OpenedRun opened;
   opened.recovery = *std::move(recovery);
   ATOLL_RETURN_IF_ERROR(AdoptConfig(options, deps, opened));

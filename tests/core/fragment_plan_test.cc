@@ -132,5 +132,33 @@ TEST(MapChunks, SmallestChunkIsTheAlignment) {
   EXPECT_TRUE(MapChunks({}, 4, 4096).empty());
 }
 
+TEST(AveragedRanges, AreThoseOfTheTensorsWithTheGapsBehindThem) {
+  Manifest manifest;
+  manifest.tensors = {{.name = "w", .shape = {300}},
+                      {.name = "mean", .shape = {3}, .averaged = true},
+                      {.name = "variance", .shape = {257}, .averaged = true},
+                      {.name = "b", .shape = {3}},
+                      {.name = "scale", .shape = {}, .averaged = true}};
+  const auto plan = PlanFragments(manifest, 1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::vector<ElementRange> expected = {{512, 512 + 256 + 512}, {1536, 1792}};
+  EXPECT_EQ(AveragedRanges(plan->front()), expected);
+  EXPECT_EQ(plan->front().elements, 1792u);
+  manifest.tensors = {{.name = "w", .shape = {300}}};
+  EXPECT_TRUE(AveragedRanges(PlanFragments(manifest, 1)->front()).empty());
+}
+
+TEST(AveragedRanges, AreInTheFragmentOfTheirBlock) {
+  Manifest manifest;
+  for (const char* const name : {"layers.0.w", "layers.1.w", "layers.2.w"}) {
+    manifest.tensors.push_back({.name = name, .shape = {512}});
+  }
+  manifest.tensors.push_back({.name = "layers.1.bn.running_mean", .shape = {4}, .averaged = true});
+  const auto plan = PlanFragments(manifest, 2, FragmentPattern::kStrided);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(AveragedRanges((*plan)[0]).empty());
+  EXPECT_EQ(AveragedRanges((*plan)[1]), (std::vector<ElementRange>{{512, 768}}));
+}
+
 }  // namespace
 }  // namespace atl

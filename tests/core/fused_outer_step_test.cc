@@ -1,5 +1,7 @@
 #include "core/fused_outer_step.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <thread>
@@ -30,7 +32,9 @@ struct Fixture {
     const std::vector<std::span<float>> state = {std::span(m).subspan(first, n),
                                                  std::span(v).subspan(first, n)};
     const std::span<float> part = std::span(theta).subspan(first, n);
-    return MergeAndStepRange(WeightedMeanPlan(inputs, theta.size()), options, 3, first, part, part,
+    MergePlan plan = WeightedMeanPlan(inputs, theta.size());
+    plan.averaged = averaged;
+    return MergeAndStepRange(plan, options, 3, first, part, part,
                              std::span(state).first(OuterStateVectors(options.optimizer)));
   }
 
@@ -38,6 +42,7 @@ struct Fixture {
   std::vector<float> theta, m, v;
   std::vector<std::vector<std::byte>> payloads;
   std::vector<MergeInput> inputs;
+  std::vector<ElementRange> averaged = {};
 };
 
 const std::vector<CodecKind> kMixed = {CodecKind::kFp32, CodecKind::kInt8, CodecKind::kBf16,
@@ -83,6 +88,81 @@ TEST(MergeAndStep, BitsDoNotDependOnChunksOrThreads) {
     EXPECT_EQ(Bits(pieces.theta), Bits(whole.theta));
     EXPECT_EQ(Bits(pieces.m), Bits(whole.m));
   }
+}
+
+// Inside a block of 4096, over its end, whole blocks, at the end of the vector.
+const std::vector<ElementRange> kAveraged = {
+    {256, 512}, {3840, 4608}, {8192, 3 * 4096 + 256}, {4 * 4096, 4 * 4096 + 256}};
+
+bool IsAveraged(size_t i) {
+  return std::ranges::any_of(kAveraged, [i](const ElementRange& r) { return r.begin <= i && i < r.end; });
+}
+
+TEST(MergeAndStep, AveragedTensorsBecomeTheMeanWithoutOptimizerAndState) {
+  constexpr size_t kElements = 4 * 4096 + 256;
+  for (const auto kind : {OuterOptimizerKind::kNesterov, OuterOptimizerKind::kSgd, OuterOptimizerKind::kAdam,
+                          OuterOptimizerKind::kDelayedNesterov}) {
+    const OuterOptions options = {.optimizer = kind, .delay = 3};
+    Fixture mixed(kElements, options, kMixed);
+    mixed.averaged = kAveraged;
+    const std::vector<float> base = mixed.theta, m = mixed.m, v = mixed.v;
+    std::vector<std::vector<float>> deltas;
+    for (size_t w = 0; w < kMixed.size(); ++w) {
+      deltas.push_back(Decoded(CodecFor(kMixed[w]), mixed.payloads[w], kElements));
+    }
+    ASSERT_TRUE(mixed.Step(0, kElements).ok());
+    Fixture plain(kElements, options, kMixed);
+    ASSERT_TRUE(plain.Step(0, kElements).ok());
+    const float share = kind == OuterOptimizerKind::kDelayedNesterov ? static_cast<float>(1.0 / 3) : 1.0F;
+    for (size_t i = 0; i < kElements; ++i) {
+      if (!IsAveraged(i)) {
+        ASSERT_EQ(mixed.theta[i], plain.theta[i]) << i;
+        ASSERT_EQ(mixed.m[i], plain.m[i]) << i;
+        ASSERT_EQ(mixed.v[i], plain.v[i]) << i;
+        continue;
+      }
+      float mean = 0;
+      double of_values = 0;  // the mean of what the workers have
+      for (const std::vector<float>& delta : deltas) {
+        const float product = 0.25F * delta[i];
+        mean += product;
+        of_values += 0.25 * (double{base[i]} - double{delta[i]});
+      }
+      const float moved = share * mean;
+      const float expected = base[i] - moved;
+      ASSERT_EQ(mixed.theta[i], expected) << i;
+      if (share == 1.0F) {
+        ASSERT_NEAR(mixed.theta[i], of_values, 0x1p-22 * std::abs(of_values) + 1e-9) << i;
+      }
+      ASSERT_EQ(mixed.m[i], m[i]) << i;
+      ASSERT_EQ(mixed.v[i], v[i]) << i;
+    }
+  }
+}
+
+TEST(MergeAndStep, AveragedTensorsDoNotDependOnRanges) {
+  constexpr size_t kElements = 4 * 4096 + 256;
+  Fixture whole(kElements, {}, kMixed);
+  whole.averaged = kAveraged;
+  ASSERT_TRUE(whole.Step(0, kElements).ok());
+  Fixture pieces(kElements, {}, kMixed);
+  pieces.averaged = kAveraged;
+  for (size_t first = 0; first < kElements; first += 4096) {
+    ASSERT_TRUE(pieces.Step(first, std::min<size_t>(4096, kElements - first)).ok());
+  }
+  EXPECT_EQ(Bits(pieces.theta), Bits(whole.theta));
+  EXPECT_EQ(Bits(pieces.m), Bits(whole.m));
+}
+
+TEST(MergeAndStep, AnAveragedValueThatOverflowsIsSeen) {
+  Fixture overflow(4096);
+  overflow.averaged = {{256, 512}};
+  overflow.inputs[0].weight = 2;
+  std::vector<float> delta(4096);
+  delta[300] = -std::numeric_limits<float>::max();
+  overflow.payloads[0] = Encoded(CodecFor(CodecKind::kFp32), delta);
+  overflow.inputs[0].payload = overflow.payloads[0];
+  EXPECT_THAT(std::string(overflow.Step(0, 4096).message()), HasSubstr("parameter of element 300"));
 }
 
 TEST(MergeAndStep, NothingNonFiniteIsLetThrough) {

@@ -38,6 +38,46 @@ TEST(Manifest, HashSeesEverything) {
   }
 }
 
+Manifest WithStatistics() {
+  Manifest manifest = Example();
+  manifest.tensors.push_back({.name = "ln.running_mean", .shape = {128}, .averaged = true});
+  return manifest;
+}
+
+TEST(Manifest, AveragedTensorsArePartOfTheHash) {
+  // printf 'wte 256 128 embedding\nln.weight 128\nscale\nln.running_mean 128 averaged\n' | sha256sum
+  EXPECT_EQ(ManifestHash(WithStatistics()),
+            "03dfad8e16598890af5585de9060313cf4798dcfa32bb614fbf14e129896fdf0");
+  Manifest trained = WithStatistics();
+  trained.tensors[3].averaged = false;
+  EXPECT_NE(ManifestHash(trained), ManifestHash(WithStatistics()));
+  EXPECT_EQ(WithStatistics().FirstAveraged()->name, "ln.running_mean");
+  EXPECT_EQ(Example().FirstAveraged(), nullptr);
+}
+
+TEST(Manifest, DifferencesOfAveragedTensorsAreNamed) {
+  const Manifest run = WithStatistics();
+  EXPECT_EQ(DifferenceFromRun(run, Example()),
+            "tensor 'ln.running_mean' is missing, and has shape [128] in the run, which averages it");
+  EXPECT_EQ(DifferenceFromRun(Example(), run),
+            "averaged tensor 'ln.running_mean' of shape [128] is not in the run");
+  Manifest trained = run;
+  trained.tensors[3].averaged = false;
+  EXPECT_EQ(DifferenceFromRun(run, trained),
+            "tensor 'ln.running_mean' is an ordinary parameter, and an averaged tensor in the run");
+  trained.tensors[3].embedding = true;
+  EXPECT_EQ(DifferenceFromRun(trained, run),
+            "tensor 'ln.running_mean' is an averaged tensor, and an embedding in the run");
+}
+
+TEST(Manifest, NoTensorIsBothAnEmbeddingAndAveraged) {
+  Manifest manifest = WithStatistics();
+  EXPECT_TRUE(ValidateManifest(manifest).ok());
+  manifest.tensors[3].embedding = true;
+  EXPECT_THAT(std::string(ValidateManifest(manifest).message()),
+              HasSubstr("tensor ln.running_mean is both an embedding and averaged"));
+}
+
 Manifest OverBase(const std::string& fingerprint) {
   Manifest manifest = Example();
   manifest.base_fingerprint = fingerprint;

@@ -63,6 +63,35 @@ TEST(Rda, AveragesEmbeddingsPlainlyAndEveryOtherTensorByItself) {
   EXPECT_FLOAT_EQ(merged[512], 0.5f);
 }
 
+TEST(Rda, AveragesAveragedTensorsPlainly) {
+  FragmentLayout layout = LayoutOf({256, 256, 256});
+  layout.slots[1].averaged = true;
+  std::vector<float> a(layout.elements), b(layout.elements);
+  a[256] = 2, b[257] = 2;  // averaged
+  a[512] = 2, b[513] = 2;  // orthogonal
+  const MergeRound round(layout, {a, b}, {1, 1});
+  const std::vector<float> merged = Merged(round, {.method = MergeMethod::kRda});
+  EXPECT_EQ(merged[256], 1.0f);
+  EXPECT_EQ(merged[257], 1.0f);
+  EXPECT_FLOAT_EQ(merged[512], std::sqrt(2.0f));
+}
+
+TEST(AveragedTensors, AreMergedAsParametersByEveryOtherMethod) {
+  FragmentLayout layout = LayoutOf({256, 256});
+  const std::vector<std::vector<float>> deltas = {RandomDelta(layout, 1), RandomDelta(layout, 2),
+                                                  RandomDelta(layout, 3, 1e-2f)};
+  for (const MergeMethod method :
+       {MergeMethod::kMean, MergeMethod::kTrimmedMean, MergeMethod::kMedian, MergeMethod::kCenteredClip}) {
+    for (const bool guard : {false, true}) {
+      const MergeOptions options = {.method = method, .trim = 0.34, .norm_guard = guard};
+      layout.slots[1].averaged = false;
+      const std::vector<float> plain = Merged(MergeRound(layout, deltas, {1, 2, 3}), options);
+      layout.slots[1].averaged = true;
+      EXPECT_EQ(Bits(Merged(MergeRound(layout, deltas, {1, 2, 3}), options)), Bits(plain));
+    }
+  }
+}
+
 TEST(NormGuard, ScalesTheLargeOnesDownToTheMedian) {
   const MergeRound round(kOneTensor, {Delta({1}), Delta({0, 2}), Delta({0, 0, 100})}, {1, 1, 2});
   const std::vector<float> merged = Merged(round, {.norm_guard = true});

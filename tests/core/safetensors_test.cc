@@ -56,6 +56,11 @@ TEST(Safetensors, KeepsTheManifest) {
   const auto back = ManifestOfFile(*file, "m.safetensors");
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, manifest);
+  manifest.tensors.push_back({.name = "running_mean", .shape = {2}, .averaged = true});
+  const std::vector<std::byte> averaging =
+      FileOf(SafetensorsHeader(manifest, ManifestMetadata(manifest)), 13);
+  EXPECT_EQ(ManifestOfFile(ParseSafetensors(averaging, "m.safetensors").value(), "m.safetensors").value(),
+            manifest);
   const Manifest plain{{{.name = "a", .shape = {11}}}};
   EXPECT_TRUE(ManifestMetadata(plain).empty());
 }
@@ -71,6 +76,8 @@ TEST(Safetensors, AManifestThatNoRunCanHaveIsRejected) {
   EXPECT_THAT(rejection({{"base_fingerprint", "short"}}, "w").ToString(), HasSubstr("base_fingerprint"));
   for (const char* const list : {"{}", "[", "[[[[[[[1]]]]]]]"}) {
     EXPECT_THAT(rejection({{"embeddings", list}}, "w").ToString(), HasSubstr("not a list of names")) << list;
+    EXPECT_THAT(rejection({{"averaged", list}}, "w").ToString(),
+                HasSubstr("'averaged' is not a list of names"));
   }
 }
 

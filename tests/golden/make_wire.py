@@ -23,6 +23,8 @@ MESSAGES = {
     "seed_header": field(1, field(1, SOMEONE)
                         + field(2, field(1, field(1, "transformer.wte.weight") + field(2, varint(256) + varint(128))
                                        + field(3, 1)))),
+    "seed_averaged": field(1, field(1, SOMEONE)
+                          + field(2, field(1, field(1, "bn.running_mean") + field(2, varint(64)) + field(4, 1)))),
     "join": field(1, field(1, 1)) + field(2, "w0") + field(3, "0123456789abcdef") + field(4, 1) + field(5, "ab")
             + field(7, field(1, "bytes") + field(2, 256)),
 }

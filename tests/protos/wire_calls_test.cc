@@ -120,7 +120,8 @@ JoinReply Joined() {
   reply.accepted = {{.fragment = FragmentId(1), .base = Version(12), .sequence = 3}};
   reply.committed_tokens = 5;
   reply.total_tokens = 6;
-  reply.manifest = Manifest{{{.name = "t", .shape = {2, 3}, .embedding = true}}};
+  reply.manifest = Manifest{{{.name = "t", .shape = {2, 3}, .embedding = true},
+                             {.name = "running_mean", .shape = {3}, .averaged = true}}};
   reply.last_event_sequence = 8;
   return reply;
 }

@@ -101,6 +101,16 @@ TEST(WireGolden, SeedHeader) {
   ExpectGolden("seed_header", chunk);
 }
 
+TEST(WireGolden, SeedOfAveragedTensors) {
+  v1::SeedChunk chunk;
+  *chunk.mutable_header()->mutable_worker() = Someone();
+  v1::TensorSpec* tensor = chunk.mutable_header()->mutable_manifest()->add_tensors();
+  tensor->set_name("bn.running_mean");
+  tensor->add_shape(64);
+  tensor->set_averaged(true);
+  ExpectGolden("seed_averaged", chunk);
+}
+
 TEST(WireGolden, Join) {
   v1::JoinRequest join;
   join.mutable_protocol()->set_major(1);

@@ -66,7 +66,7 @@ TEST(WireTest, OnlyAnotherMajorIsRejected) {
   const absl::Status newer = CheckProtocolVersion(theirs, "worker");
   EXPECT_EQ(newer.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(std::string(newer.message()),
-            "the worker speaks protocol 2.5, this side 1.0: install the same release on both, the older one "
+            "the worker speaks protocol 2.6, this side 1.1: install the same release on both, the older one "
             "is this side");
   EXPECT_EQ(DetailOf(newer)->reason, "PROTOCOL_MISMATCH");
   EXPECT_THAT(std::string(CheckProtocolVersion({}, "coordinator").message()),

@@ -219,6 +219,102 @@ TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
   EXPECT_THAT(Message(rejected), HasSubstr("takes at least"));
 }
 
+Manifest WithAveraged() {
+  Manifest manifest = SmallManifest();
+  manifest.tensors[1].averaged = true;
+  return manifest;
+}
+
+/// SmallManifest's first tensor.
+bool IsParameter(size_t i) { return i < 300; }
+
+absl::Status SeedWith(TestRun& run, const MemberRef& caller, const Manifest& manifest,
+                      const std::vector<float>& values) {
+  auto session = run.coordinator().StartSeed(caller, manifest);
+  if (!session.ok()) return session.status();
+  const absl::Status taken = (*session)->Append(FragmentId(0), 0, AsBytes(values));
+  return taken.ok() ? (*session)->Finish().status() : taken;
+}
+
+TEST(ExternalModel, AveragedTensorsBecomeTheMeanOfTheWorkersValuesAlsoAfterARestart) {
+  TestRun run(ExternalRun());
+  std::vector<MemberRef> workers;
+  for (const char* const name : {"a", "b"}) {
+    const auto joined = run.coordinator().Join(With(name, WithAveraged()));
+    ASSERT_TRUE(joined.ok()) << joined.status();
+    workers.push_back(joined->member);
+  }
+  ASSERT_TRUE(SeedWith(run, workers[0], WithAveraged(), Ones()).ok());
+  EXPECT_EQ(run.coordinator().Join(Asking("c"))->manifest, WithAveraged());
+  // Nesterov with the defaults of the options, in float32.
+  const OuterOptions& outer = run.options().run.outer;
+  const auto eta = static_cast<float>(outer.learning_rate), mu = static_cast<float>(outer.momentum);
+  std::vector<float> expected = Ones();
+  std::vector<float> velocity(kSmallElements, 0.0F);
+  for (uint64_t base = 0; base < 4; ++base) {
+    run.WaitForStored(base);
+    run.faults().store = base == 3;  // the last version is in its record only
+    std::vector<std::vector<float>> deltas;
+    for (size_t w = 0; w < workers.size(); ++w) {
+      ASSERT_TRUE(run.Pull(workers[w]).ok());
+      deltas.push_back(Fill([&](size_t i) {
+        return 0.01F * static_cast<float>((i * (w + 3) + base) % 17) - 0.05F * static_cast<float>(w);
+      }));
+      ASSERT_TRUE(run.Push(workers[w], base, deltas[w]).ok());
+    }
+    for (size_t i = 0; i < kSmallElements; ++i) {
+      const float first = 0.5F * deltas[0][i];
+      const float second = 0.5F * deltas[1][i];
+      const float mean = first + second;
+      if (!IsParameter(i)) {
+        expected[i] = expected[i] - mean;
+        continue;
+      }
+      const float kept = mu * velocity[i];
+      velocity[i] = kept + mean;
+      const float ahead = mu * velocity[i];
+      const float move = eta * (mean + ahead);
+      expected[i] = expected[i] - move;
+    }
+    ASSERT_EQ(run.Published(workers[0], base), expected) << "version " << base + 1;
+  }
+  ASSERT_TRUE(run.Restart().ok()) << "the replay gives the recorded hashes";
+  EXPECT_LT(run.coordinator().GetStatus(0).fragments[0].stored, Version(4)) << "nothing was replayed";
+  EXPECT_EQ(run.Published(workers[0], 3), expected);
+  const absl::Status without = run.coordinator().Join(With("d", SmallManifest())).status();
+  EXPECT_EQ(ReasonOf(without), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(Message(without),
+              HasSubstr("tensor 'b' is an ordinary parameter, and an averaged tensor in the run"));
+}
+
+TEST(ExternalModel, AveragedTensorsInAsyncRoundsNeedTheDelayedOptimizer) {
+  CoordinatorOptions options = ExternalRun();
+  options.run.round.mode = RoundMode::kAsync;
+  options.run.round.staleness_limit = 3;
+  options.run.outer = {.optimizer = OuterOptimizerKind::kSgd, .learning_rate = 0.5, .delay = 2};
+  TestRun run(options);
+  const auto joined = run.coordinator().Join(With("a", WithAveraged()));
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  const absl::Status refused = SeedWith(run, joined->member, WithAveraged(), Ones());
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("averaged tensors such as 'b' needs delayed_nesterov"));
+
+  options.run.outer.optimizer = OuterOptimizerKind::kDelayedNesterov;
+  TestRun delayed(options);
+  std::vector<MemberRef> workers;
+  for (const char* const name : {"a", "b"}) {
+    workers.push_back(delayed.coordinator().Join(With(name, WithAveraged()))->member);
+  }
+  ASSERT_TRUE(SeedWith(delayed, workers[0], WithAveraged(), Ones()).ok());
+  for (const MemberRef& worker : workers) ASSERT_TRUE(delayed.Pull(worker).ok());
+  // Both measured on version 0: 0.25 and 0.5.
+  ASSERT_TRUE(delayed.Push(workers[0], 0, Fill([](size_t) { return 0.75F; })).ok());
+  ASSERT_TRUE(delayed.Pull(workers[0], 0).ok());
+  ASSERT_TRUE(delayed.Push(workers[1], 0, Fill([](size_t) { return 0.5F; })).ok());
+  const std::vector<float> published = delayed.Published(workers[0], 1);
+  for (size_t i = 512; i < 1012; ++i) ASSERT_EQ(published[i], 0.375F) << i;
+}
+
 TEST(ExternalModel, WorkersMayHaveAnyData) {
   TestRun run(ExternalRun());
   JoinCall call = With("a", SmallManifest());

@@ -27,6 +27,12 @@ inline Manifest ManifestWithBase() {
   return {.tensors = {{.name = "lora_a", .shape = {8, 128}}}, .base_fingerprint = "00112233445566778899aabb"};
 }
 
+inline Manifest ManifestWithAveraged() {
+  return {
+      .tensors = {{.name = "w", .shape = {4}}, {.name = "bn.running_mean", .shape = {4}, .averaged = true}},
+      .base_fingerprint = "00112233445566778899aabb"};
+}
+
 inline ConfigEntry Config() {
   return {.version = 3, .recorded_unix_ns = -1, .author = "alice", .bytes = std::string("opaque\0bytes", 12)};
 }
@@ -155,6 +161,7 @@ void ForEach(const Visit& visit) {
   visit("identity", Identity());
   visit("manifest", SampleManifest());
   visit("manifest_base", ManifestWithBase());
+  visit("manifest_averaged", ManifestWithAveraged());
   visit("config", Config());
   visit("worker", Worker());
   visit("partition", Partition());

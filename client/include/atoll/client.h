@@ -91,7 +91,7 @@ typedef struct atl_option {
   const char* value;
 } atl_option;
 
-/* One parameter tensor of the caller's model. The order of the tensors is theirs in the run. */
+/* One tensor of the caller's model. The order of the tensors is theirs in the run. */
 typedef struct atl_tensor {
   uint32_t size;        /* sizeof(atl_tensor) */
   uint32_t rank;        /* number of dimensions, at most 8; 0: a scalar */
@@ -101,7 +101,10 @@ typedef struct atl_tensor {
   uint32_t reserved;    /* 0 */
 } atl_tensor;
 enum {
-  ATL_TENSOR_EMBEDDING = 1 /* a lookup table, which some merges average plainly */
+  ATL_TENSOR_EMBEDDING = 1, /* a lookup table, which some merges average plainly */
+  ATL_TENSOR_AVERAGED = 2   /* no parameter, such as the running statistics of a BatchNorm: a version has the
+                               mean of the workers' values. Not together with EMBEDDING. An engine that does
+                               not know a flag refuses it */
 };
 
 typedef uint32_t atl_event_kind;

@@ -49,7 +49,7 @@ class Error : public std::runtime_error {
 /// "state"}}.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// One parameter tensor. The order of the parameters is theirs in the run.
+/// One tensor. The order of the parameters is theirs in the run.
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;  ///< empty: a scalar
@@ -57,6 +57,7 @@ struct Parameter {
   /// READ and WRITE.
   float* values = nullptr;
   bool embedding = false;  ///< a lookup table
+  bool averaged = false;   ///< no parameter: a version has the mean of the workers' values
 };
 
 /// What one inner step did.
@@ -153,7 +154,8 @@ class Client {
       tensor.rank = static_cast<std::uint32_t>(parameter.shape.size());
       tensor.name = parameter.name.c_str();
       tensor.shape = parameter.shape.data();
-      tensor.flags = parameter.embedding ? static_cast<std::uint32_t>(ATL_TENSOR_EMBEDDING) : 0U;
+      if (parameter.embedding) tensor.flags |= static_cast<std::uint32_t>(ATL_TENSOR_EMBEDDING);
+      if (parameter.averaged) tensor.flags |= static_cast<std::uint32_t>(ATL_TENSOR_AVERAGED);
       tensors.push_back(tensor);
       values_.push_back(parameter.values);
     }

@@ -38,10 +38,39 @@ TEST(ManifestCheckTest, AModelThatNobodyHasBroughtIsNotCompared) {
   EXPECT_TRUE(CheckAgainstRun(run, Three()).ok());
 }
 
+TEST(ManifestCheckTest, AnOlderCoordinatorCannotAverage) {
+  JoinedRun run;
+  run.run.model = ModelOptions(ExternalOptions());
+  Manifest averaging = Three();
+  averaging.tensors[1].averaged = true;
+  const absl::Status refused = CheckAgainstRun(run, averaging);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("the coordinator is of an older release, which cannot average tensor 'b'"));
+  run.protocol_minor = kMinorWithAveragedTensors;
+  EXPECT_TRUE(CheckAgainstRun(run, averaging).ok());
+  run.run.round.mode = RoundMode::kAsync;
+  run.run.outer.optimizer = OuterOptimizerKind::kSgd;
+  EXPECT_THAT(std::string(CheckAgainstRun(run, averaging).message()), HasSubstr("needs delayed_nesterov"));
+}
+
+TEST(ManifestCheckTest, FlagsComeBackAsTheyWere) {
+  Manifest manifest = Three();
+  manifest.tensors[1].averaged = true;
+  std::vector<ipc::Tensor> tensors;
+  for (const TensorSpec& tensor : manifest.tensors) {
+    tensors.push_back({.name = tensor.name, .shape = tensor.shape, .flags = FlagsOf(tensor)});
+  }
+  EXPECT_EQ(CallerManifest(tensors, "").value(), manifest);
+  tensors[1].flags = ATL_TENSOR_EMBEDDING | ATL_TENSOR_AVERAGED;
+  EXPECT_THAT(std::string(CallerManifest(tensors, "").status().message()),
+              HasSubstr("tensor b is both an embedding and averaged"));
+}
+
 TEST(ManifestCheckTest, RefusesTensorsThatNoRunCanHave) {
   EXPECT_TRUE(CallerManifest({{.name = "a", .shape = {2}, .flags = ATL_TENSOR_EMBEDDING}}, "").ok());
-  EXPECT_THAT(std::string(CallerManifest({{.name = "a", .shape = {2}, .flags = 2}}, "").status().message()),
-              HasSubstr("tensor 'a': flags 0x2"));
+  EXPECT_THAT(std::string(CallerManifest({{.name = "a", .shape = {2}, .flags = 4}}, "").status().message()),
+              HasSubstr("tensor 'a': flags 0x4"));
   EXPECT_THAT(std::string(CallerManifest({{.name = "a", .shape = {0}, .flags = 0}}, "").status().message()),
               HasSubstr("a"));
   EXPECT_FALSE(CallerManifest({{.name = "a", .shape = {1}}}, "short").ok());

@@ -23,7 +23,8 @@ atl_code Caller::Open(const Options& options) {
                        .rank = static_cast<uint32_t>(tensor.shape.size()),
                        .name = tensor.name.c_str(),
                        .shape = tensor.shape.data(),
-                       .flags = tensor.embedding ? uint32_t{ATL_TENSOR_EMBEDDING} : 0U,
+                       .flags = (tensor.embedding ? uint32_t{ATL_TENSOR_EMBEDDING} : 0U) |
+                                (tensor.averaged ? uint32_t{ATL_TENSOR_AVERAGED} : 0U),
                        .reserved = 0});
   }
   return atl_open(given.data(), given.size(), tensors.data(), tensors.size(), &client_, &error_);

@@ -411,7 +411,7 @@ TEST_F(LibraryTest, AWrongTensorIsNamed) {
 TEST_F(LibraryTest, TheFirstCallerBringsAModelThatOnlyCallersKnow) {
   ASSERT_NO_FATAL_FAILURE(Serve(1, 6, "", "model: external\n"));
   const Manifest odd = {{{.name = "table", .shape = {11, 9}, .embedding = true},
-                         {.name = "scale", .shape = {}, .embedding = false},
+                         {.name = "scale", .shape = {}, .averaged = true},
                          {.name = "deep/kernel.0", .shape = {7, 5, 3}, .embedding = false}}};
   const std::string base(64, 'a');
   Caller::Options options = Options("w0");

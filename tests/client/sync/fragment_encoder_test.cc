@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "client/sync/host_fragment_encoder.h"
+#include "client/sync/pseudo_gradient_encoder.h"
 #include "core/codec.h"
 #include "core/error_feedback.h"
 #include "tests/client/sync/fake_replica.h"
@@ -126,6 +128,27 @@ TEST(FragmentEncoder, OnTheHostItIsTheErrorFeedbackOfBaseMinusLocal) {
     EXPECT_EQ(payload, expected) << "round " << round;
     EXPECT_TRUE(std::ranges::equal(encoder.residual(), feedback.residual()));
   }
+}
+
+TEST(FragmentEncoder, AveragedTensorsOfAFragmentHaveNoResidual) {
+  FakeReplica replica(5.0F);
+  FragmentLayout layout = PlanFragments(replica.manifest(), 1)->front();
+  layout.slots[0].averaged = true;
+  std::vector<PseudoGradientEncoder> encoders = MakeEncoders(LossyRun(AnswerUse::kBlend), {layout}, replica);
+  std::vector<float> delta(layout.elements);
+  for (const TensorSlot& slot : layout.slots) {
+    for (uint64_t i = 0; i < slot.elements; ++i) delta[slot.offset + i] = 1.0F / static_cast<float>(3 + i);
+  }
+  const auto lost = [&](const TensorSlot& slot) {
+    const std::span<const float> part = encoders[0].residual().subspan(slot.offset, slot.elements);
+    return std::ranges::any_of(part, [](float value) { return value != 0; });
+  };
+  ASSERT_TRUE(encoders[0].Encode({}, delta).ok());
+  EXPECT_FALSE(lost(layout.slots[0]));
+  EXPECT_TRUE(lost(layout.slots[1])) << "int4 loses something";
+  encoders[0].Settle(Verdict::kLost);
+  EXPECT_FALSE(lost(layout.slots[0]));
+  EXPECT_TRUE(lost(layout.slots[1]));
 }
 
 }  // namespace
