@@ -60,11 +60,20 @@ class EndReason(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """One parameter tensor. Its index is its place in the list that opened the client."""
+    """One tensor of the model. Its index is its place in the list that opened the client.
+
+    `averaged`: no parameter, such as a running statistic; a version has the mean of the workers' values.
+    """
 
     name: str
     shape: Tuple[int, ...]
     embedding: bool = False
+    averaged: bool = False
+
+    @property
+    def flags(self) -> int:
+        """ATL_TENSOR_* of client.h."""
+        return (1 if self.embedding else 0) | (2 if self.averaged else 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Client:
         self._handle: Any = None
         self._library = _library.load()
         self.tensors = list(tensors)
-        self._handle = self._library.open(option_list(options), [(t.name, t.shape, int(t.embedding)) for t in self.tensors])
+        self._handle = self._library.open(option_list(options), [(t.name, t.shape, t.flags) for t in self.tensors])
 
     def next(self, timeout_seconds: float = -1.0) -> Optional[Event]:
         """Waits for the next event; None when the timeout is over. A negative timeout never ends."""

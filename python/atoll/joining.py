@@ -22,7 +22,7 @@ Path = Union[str, "os.PathLike[str]"]
 def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path, name: Optional[str] = None, counts: Any = None,
          learning_rate: str = "run", evaluate: Optional[Callable[..., Any]] = None, also_save: Optional[Dict[str, Any]] = None,
          base_fingerprint: Optional[str] = None, island: Any = "auto", progress: Optional[bool] = None, check_finite: bool = True,
-         watch_loss: bool = True, buffers: Optional[str] = None, max_batches_per_step: int = 1000, max_seconds_per_step: float = 3600.0,
+         watch_loss: bool = True, buffers: Any = None, max_batches_per_step: int = 1000, max_seconds_per_step: float = 3600.0,
          **options: Any) -> Run:
     """Joins a run and returns when the parameters are in the model and the first step is due.
 
@@ -40,17 +40,16 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     progress          None: a live line on a terminal and a plain line every 30 s elsewhere; False: nothing
     check_finite      check the gradients before each step; False: only the push is checked
     watch_loss        take the loss from backward(); False: only run.report(loss) and run.loss
-    buffers           None: buffers stay local; exchanging them is not possible yet
+    buffers           None: buffers stay local; "mean": float buffers of a module, such as BatchNorm's statistics, become the mean of
+                      all workers at each exchange. All workers must choose the same. With arrays: names of those that are no
+                      parameters
     max_batches_per_step, max_seconds_per_step
                       when no optimizer step was taken for so long, the loop gets an error
     options           further options of atoll-worker, with _ for -: token_file, tls_ca, tls_cert, tls_key, insecure_token,
                       drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
     """
-    if buffers not in (None, "local"):
-        raise InvalidArgument(f"buffers={buffers!r} is not possible yet: buffers stay local. Use a norm without running statistics, such "
-                              "as GroupNorm or LayerNorm, if all workers must agree on them")
     ranks = find_island(island)
-    parameters = _model_of(model, ranks, base_fingerprint)
+    parameters = _model_of(model, ranks, base_fingerprint, buffers)
     inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
     data = DataPosition(ranks.rank, ranks.size)
     replica = Replica(parameters, inner, data, ranks, Extra(also_save), evaluate)
@@ -72,23 +71,38 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
     snapshot = Snapshot()
     snapshot.version, snapshot.run = version, run
     make = _array_maker()
+    averaged = {tensor["name"] for tensor in run.get("tensors", []) if tensor.get("averaged")}
     for name, shape, values in found:
+        if name in averaged and name.split(".")[-1] == "running_var":
+            _raise_to_zero(memoryview(values).cast("f"))
         snapshot[name] = make(values, shape)
     return snapshot
 
 
-def _model_of(model: Any, island: Island, base_fingerprint: Optional[str]) -> Model:
+def _raise_to_zero(values: memoryview) -> None:
+    """A codec may leave a variance a little below zero, whose root is not a number."""
+    for index, value in enumerate(values):
+        if value < 0:
+            values[index] = 0.0
+
+
+def _model_of(model: Any, island: Island, base_fingerprint: Optional[str], buffers: Any) -> Model:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         from .torch_model import TorchModel
-        return TorchModel(model, island, base_fingerprint)
+        if buffers not in (None, "local", "mean"):
+            raise InvalidArgument(f"buffers is {buffers!r}: use None, so that buffers stay local, or 'mean' for the mean of all workers")
+        return TorchModel(model, island, base_fingerprint, average_buffers=buffers == "mean")
     if isinstance(model, Model):
         return model
     if isinstance(model, Mapping):
         if island.size > 1:
             raise InvalidArgument("a dict of arrays cannot be shared by the ranks of torch.distributed: give a torch.nn.Module, or "
                                   "island=False")
-        return ArrayModel(model)
+        if isinstance(buffers, str) and buffers != "local":
+            raise InvalidArgument(f"buffers is {buffers!r}, and the model is a dict of arrays: give the list of those to average, such as "
+                                  "buffers=['running_mean']")
+        return ArrayModel(model, () if buffers in (None, "local") else buffers)
     raise InvalidArgument(f"the model is a {type(model).__name__}: give a torch.nn.Module, or a dict of writable float32 arrays")
 
 

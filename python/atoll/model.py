@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .client import TensorSpec
 from .errors import FailedPrecondition, InvalidArgument
@@ -36,11 +36,16 @@ class Model(abc.ABC):
 
 
 class ArrayModel(Model):
-    """A dict of writable float32 arrays: NumPy arrays, or any object with the buffer protocol."""
+    """A dict of writable float32 arrays: NumPy arrays, or any object with the buffer protocol. `averaged` names those that are no
+    parameters."""
 
-    def __init__(self, arrays: Mapping[str, Any]):
+    def __init__(self, arrays: Mapping[str, Any], averaged: Iterable[str] = ()):
         self._arrays = dict(arrays)
-        self.specs = [TensorSpec(name, tuple(_view(name, array).shape or ())) for name, array in self._arrays.items()]
+        averaged = set(averaged)
+        for name in averaged - set(self._arrays):
+            raise InvalidArgument(f"buffers names {name!r}, which is not in the model: give names of its arrays")
+        self.specs = [TensorSpec(name, tuple(_view(name, array).shape or ()), averaged=name in averaged)
+                      for name, array in self._arrays.items()]
         check_specs(self.specs)
         self._names = [spec.name for spec in self.specs]
 
@@ -69,14 +74,14 @@ class ArrayModel(Model):
 
 def check_specs(specs: List[TensorSpec]) -> None:
     """InvalidArgument when the library could not take these tensors."""
-    if not specs:
+    if all(spec.averaged for spec in specs):
         raise InvalidArgument("the model has no parameter to exchange: at least one must have requires_grad=True")
     seen = set()
     for spec in specs:
         if not 1 <= len(spec.name.encode()) <= MAX_NAME:
             raise InvalidArgument(f"the name of a parameter must have 1 to {MAX_NAME} bytes: {spec.name[:80]!r}")
         if spec.name in seen:
-            raise InvalidArgument(f"two parameters have the name {spec.name!r} once `module.` and `_orig_mod.` are removed: rename one")
+            raise InvalidArgument(f"two tensors have the name {spec.name!r} once `module.` and `_orig_mod.` are removed: rename one")
         seen.add(spec.name)
         if len(spec.shape) > MAX_RANK:
             raise InvalidArgument(f"the parameter {spec.name!r} has {len(spec.shape)} dimensions; at most {MAX_RANK} are possible")

@@ -1,4 +1,4 @@
-"""A torch.nn.Module as the tensors of a run: which parameters, under which names, and how their values go in and out."""
+"""A torch.nn.Module as the tensors of a run: which parameters and buffers, under which names, and how values go in and out."""
 from __future__ import annotations
 
 import hashlib
@@ -11,6 +11,7 @@ from .client import TensorSpec
 from .distributed import Island
 from .errors import InvalidArgument, Unimplemented
 from .model import Model, check_specs, shape_changed
+from .torch_buffers import Buffer, averaged_buffers
 
 EXACT = (torch.float32, torch.float64)
 REDUCED = (torch.bfloat16, torch.float16)
@@ -38,13 +39,14 @@ def innermost(module: torch.nn.Module) -> torch.nn.Module:
 
 
 class TorchModel(Model):
-    """The parameters with requires_grad, each once. float32 goes over the wire, whatever the parameters are.
+    """The parameters with requires_grad, each once; behind them, if asked for, the float buffers. float32 goes over the wire,
+    whatever their type is.
 
     Parameters in bfloat16 or float16 get a float32 master copy, which is what the run published. Their local progress, the
     difference to the rounded master, is added to it when they are read. So rounding never looks like progress.
     """
 
-    def __init__(self, module: torch.nn.Module, island: Island, base_fingerprint: Optional[str] = None):
+    def __init__(self, module: torch.nn.Module, island: Island, base_fingerprint: Optional[str] = None, average_buffers: bool = False):
         self._module, self._island = module, island
         trained, frozen = _parameters(module)
         for name, parameter in [*trained, *frozen]:
@@ -54,6 +56,7 @@ class TorchModel(Model):
         self._parameters = [parameter for _, parameter in trained]
         tables = _lookup_tables(module)
         self.specs = [TensorSpec(name, tuple(parameter.shape), id(parameter) in tables) for name, parameter in trained]
+        self._buffers = self._take_buffers(module) if average_buffers else []
         check_specs(self.specs)
         self._masters: Dict[int, torch.Tensor] = {}
         self._warn_of_reduced_types()
@@ -62,6 +65,21 @@ class TorchModel(Model):
         if device.type == "cuda":
             self.device_name = torch.cuda.get_device_name(device)
         self.fingerprint = _fingerprint(frozen) if base_fingerprint is None and frozen else base_fingerprint or ""
+
+    def _take_buffers(self, module: torch.nn.Module) -> List[Buffer]:
+        buffers = [Buffer(canonical_name(name), owner, attribute) for name, owner, attribute in averaged_buffers(module, EXACT + REDUCED)]
+        for buffer in buffers:
+            _check_memory(buffer.name, buffer.tensor, "buffer")
+            self.specs.append(TensorSpec(buffer.name, tuple(buffer.tensor.shape), averaged=True))
+        return buffers
+
+    def _tensor(self, index: int) -> Any:
+        """Of specs[index], as it is now."""
+        spec, count = self.specs[index], len(self._parameters)
+        tensor = self._parameters[index] if index < count else self._buffers[index - count].tensor
+        if tuple(tensor.shape) != spec.shape:
+            raise shape_changed(spec, tensor.shape)
+        return tensor
 
     @property
     def parameters(self) -> List[torch.nn.Parameter]:
@@ -80,16 +98,15 @@ class TorchModel(Model):
                 raise shape_changed(spec, found.shape)
             if found is not parameter:
                 raise InvalidArgument(f"the parameter {spec.name!r} was replaced by another tensor after atoll.join: change it in place")
+        for index in range(len(self._parameters), len(self.specs)):
+            self._tensor(index)
         for name in now:
             raise InvalidArgument(f"the parameter {name!r} is new or newly trained: a run's tensors are fixed. Freeze it, or start a "
                                   "new run")
 
     @torch.no_grad()
     def read(self, index: int, out: Optional[memoryview]) -> None:
-        parameter = self._parameters[index]
-        if tuple(parameter.shape) != self.specs[index].shape:
-            raise shape_changed(self.specs[index], parameter.shape)
-        full = _gathered(parameter)
+        full = _gathered(self._tensor(index))
         if out is None:
             return
         target = torch.frombuffer(out, dtype=torch.float32).view(full.shape)
@@ -101,11 +118,11 @@ class TorchModel(Model):
 
     @torch.no_grad()
     def write(self, index: int, values: Optional[memoryview]) -> None:
-        parameter, shape = self._parameters[index], self.specs[index].shape
-        if tuple(parameter.shape) != shape:
-            raise shape_changed(self.specs[index], parameter.shape)
+        parameter, shape = self._tensor(index), self.specs[index].shape
         full = torch.empty(shape) if values is None else torch.frombuffer(values, dtype=torch.float32).view(shape)
         full = self._island.spread(full, parameter.device)
+        if index >= len(self._parameters) and self._buffers[index - len(self._parameters)].is_variance:
+            full = full.clamp(min=0)  # a codec may leave it below zero, whose root is not a number
         if parameter.dtype in REDUCED:
             self._keep_master(index, full, parameter.device)
         _scattered(parameter, full)
@@ -142,12 +159,12 @@ def _lookup_tables(module: torch.nn.Module) -> set:
     return {id(part.weight) for part in module.modules() if isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag))}
 
 
-def _check_memory(name: str, parameter: Any) -> None:
+def _check_memory(name: str, parameter: Any, kind: str = "parameter") -> None:
     if parameter.is_meta:
-        raise InvalidArgument(f"the parameter {name!r} is on the device 'meta', which has no memory: initialise the model first, for "
+        raise InvalidArgument(f"the {kind} {name!r} is on the device 'meta', which has no memory: initialise the model first, for "
                               "example with model.to_empty(device='cpu') and your own initialisation")
-    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
-        raise InvalidArgument(f"the parameter {name!r} has no shape yet (a lazy module): run the model once before atoll.join")
+    if torch.nn.parameter.is_lazy(parameter):
+        raise InvalidArgument(f"the {kind} {name!r} has no shape yet (a lazy module): run the model once before atoll.join")
 
 
 def _check_type(name: str, parameter: Any) -> None:

@@ -1,6 +1,7 @@
-"""One rank of an island of two, over gloo. Usage: ddp_worker.py RANK FILE_STORE ADDRESS STATE_DIR OUT [--fsdp] [--fail RANK] [--term RANK]
+"""One rank of an island of two, over gloo. Usage: ddp_worker.py RANK FILE_STORE ADDRESS STATE_DIR OUT [--fsdp] [--buffers] [--term RANK]
 
-Writes to OUT.RANK: the end, the samples, the losses, and a hash of the parameters after each step.
+Writes to OUT.RANK: the end, the samples, the losses, a hash of the parameters after each step, and with --buffers the running statistics
+at the beginning of each round.
 """
 import argparse
 import hashlib
@@ -22,12 +23,14 @@ def main():
     parser.add_argument("state_dir")
     parser.add_argument("out")
     parser.add_argument("--fsdp", action="store_true")
+    parser.add_argument("--buffers", action="store_true", help="average the buffers of a BatchNorm")
     parser.add_argument("--term", type=int, default=-1, help="the rank that gets a SIGTERM at its sixth step")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{arguments.store}", rank=arguments.rank, world_size=2)
     torch.manual_seed(arguments.rank)  # different models: the run's parameters must reach both
-    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+    norm = torch.nn.BatchNorm1d(6) if arguments.buffers else torch.nn.Tanh()
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6), norm, torch.nn.Linear(6, 1))
     if arguments.fsdp:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
@@ -38,22 +41,25 @@ def main():
     optimizer = torch.optim.AdamW(trained.parameters(), lr=0.1)
     generator = torch.Generator().manual_seed(arguments.rank)
     batches = [(torch.randn(3, 4, generator=generator), torch.zeros(3, 1)) for _ in range(5)]
-    hashes, evaluated = [], []
+    hashes, evaluated, statistics = [], [], {}
 
     def evaluate(module, _):
         evaluated.append(type(module).__name__)
         return 1.0 + arguments.rank, 5
 
-    with atoll.join(arguments.address, trained, optimizer, name="w0", state_dir=arguments.state_dir, progress=False, evaluate=evaluate) as run:
+    with atoll.join(arguments.address, trained, optimizer, name="w0", state_dir=arguments.state_dir, progress=False, evaluate=evaluate,
+                    buffers="mean" if arguments.buffers else None) as run:
         for count, (inputs, targets) in enumerate(run.steps(batches)):
             hashes.append(digest(model))
+            if arguments.buffers:
+                statistics.setdefault(run.version, [norm.running_mean.tolist(), norm.running_var.tolist()])
             (trained(inputs) - targets).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
             if count == 5 and arguments.rank == arguments.term:
                 os.kill(os.getpid(), signal.SIGTERM)
     with open(f"{arguments.out}.{arguments.rank}", "w") as out:
-        json.dump({"end": run.end_reason.name, "samples": run.samples, "hashes": hashes, "evaluated": len(evaluated),
+        json.dump({"end": run.end_reason.name, "samples": run.samples, "hashes": hashes, "evaluated": len(evaluated), "statistics": statistics,
                    "optimizer_steps": [int(s["step"]) for s in optimizer.state_dict()["state"].values()]}, out)
     torch.distributed.destroy_process_group()
 

@@ -51,6 +51,18 @@ class IslandTest(RunTest):
     def test_ddp_drains_and_comes_back(self):
         self.check_restart()
 
+    def test_ddp_with_averaged_buffers(self):
+        hub = self.coordinator(rounds=3, steps=4, batch=6)
+        found = self.island(hub, "--buffers")
+        self.assertEqual([rank["end"] for rank in found], ["FINISHED", "FINISHED"])
+        statistics = found[0]["statistics"]
+        self.assertEqual(statistics, found[1]["statistics"])
+        self.assertEqual(sorted(statistics), ["0", "1", "2"])
+        self.assertEqual(statistics["0"], [[0] * 6, [1] * 6])
+        self.assertNotEqual(statistics["1"], statistics["0"])
+        self.assertEqual(sorted(name for name in atoll.pull(hub.data) if name.startswith("1.")),
+                         ["1.bias", "1.running_mean", "1.running_var", "1.weight"])
+
     @unittest.skipUnless(FSDP, "fully_shard is newer")
     def test_fsdp2(self):
         self.check_run("--fsdp")

@@ -145,7 +145,10 @@ class ErrorsTest(RunTest):
         for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),
                             ((model, None, {"also_save": {"x": 3}}), r"also_save\['x'\] has no state_dict"),
                             ((model, torch.optim.SGD(model.parameters(), lr=1), {"learning_rate": "his"}), "learning_rate is 'his'"),
-                            ((model, None, {"buffers": "mean"}), "buffers='mean' is not possible yet"),
+                            ((model, None, {"buffers": "other"}), "buffers is 'other': use None"),
+                            (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": "mean"}), "buffers is 'mean', and the model is a dict"),
+                            (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": ["v"]}), "buffers names 'v', which is not in the model"),
+                            (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": ["w"]}), "no parameter to exchange"),
                             ((model, None, {"island": True}), "fewer than two ranks")):
             with self.assertRaisesRegex(atoll.InvalidArgument, text):
                 self.join("127.0.0.1:1", *given[:2], **(given[2] if len(given) > 2 else {}))
