@@ -1,11 +1,18 @@
 #include "common/log.h"
 
-#include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <fcntl.h>
+#include <spdlog/details/os.h>
+#include <spdlog/pattern_formatter.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <mutex>
+#include <ostream>
 
 #include "absl/strings/str_cat.h"
+#include "common/errno.h"
+#include "common/line_writer.h"
 #include "common/log_format.h"
 #include "common/trace_context.h"
 
@@ -28,11 +35,20 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::off;
 }
 
-spdlog::sink_ptr MakeSink(const LogOptions& options) {
-  if (options.stream != nullptr)
-    return std::make_shared<spdlog::sinks::ostream_sink_mt>(*options.stream, true);
-  if (!options.file.empty()) return std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-  return std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+// The escape sequence of the level's name on a terminal.
+std::string_view Colour(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "\x1b[36m";
+    case LogLevel::kInfo:
+      return "\x1b[32m";
+    case LogLevel::kWarning:
+      return "\x1b[33m\x1b[1m";
+    case LogLevel::kError:
+    case LogLevel::kOff:
+      break;
+  }
+  return "\x1b[31m\x1b[1m";
 }
 
 const std::shared_ptr<const LogFields>& NoFields() {
@@ -43,14 +59,58 @@ const std::shared_ptr<const LogFields>& NoFields() {
 }  // namespace
 
 struct Logger::Backend {
-  Backend(const LogOptions& options, spdlog::sink_ptr sink)
-      : format(options.format), logger("atoll-log", std::move(sink)) {
-    logger.set_pattern(format == LogFormat::kJson ? "%v" : "%H:%M:%S.%e %^%-7l%$ %v");
-    logger.set_level(ToSpdlog(options.level));
-    logger.flush_on(spdlog::level::debug);  // otherwise a crash could lose the most important lines
+  // How a line looks. The writer's thread may outlive the logger, so it shares this.
+  class Look {
+   public:
+    Look(LogFormat format, bool in_colour)
+        : format_(format),
+          in_colour_(in_colour),
+          formatter_(format == LogFormat::kJson ? "%v" : "%H:%M:%S.%e %^%-7l%$ %v") {}
+
+    std::string Render(const LogLine& line) {
+      const std::string text = format_ == LogFormat::kJson ? RenderJsonLine(line) : RenderTextLine(line);
+      const spdlog::details::log_msg message(line.time, {}, "", ToSpdlog(line.level), text);
+      spdlog::memory_buf_t buffer;
+      {
+        const std::lock_guard lock(mutex_);
+        formatter_.format(message, buffer);
+      }
+      std::string whole(buffer.data(), buffer.size());
+      if (in_colour_ && message.color_range_end > message.color_range_start) {
+        whole.insert(message.color_range_end, "\x1b[m");
+        whole.insert(message.color_range_start, Colour(line.level));
+      }
+      return whole;
+    }
+
+    std::string RenderDropped(uint64_t lines, double seconds) {
+      const LogFields none, fields = {{"lines", lines}, {"since_s", seconds}};
+      return Render({std::chrono::system_clock::now(), LogLevel::kWarning, "log",
+                     "lines were dropped: nothing read the log, and its queue was full", none, fields});
+    }
+
+   private:
+    const LogFormat format_;
+    const bool in_colour_;
+    std::mutex mutex_;
+    spdlog::pattern_formatter formatter_;
+  };
+
+  void Write(const LogLine& line) {
+    if (writer != nullptr) {
+      writer->AwaitWritten(writer->Add(look->Render(line), line.level >= LogLevel::kWarning));
+      return;
+    }
+    const std::string text = look->Render(line);
+    const std::lock_guard lock(mutex);
+    *stream << text << std::flush;
   }
-  const LogFormat format;
-  spdlog::logger logger;
+
+  LogLevel level = LogLevel::kInfo;
+  std::shared_ptr<Look> look;
+  std::unique_ptr<LineWriter> writer;  // null with a stream
+  std::mutex mutex;                    // of the stream
+  std::ostream* stream = nullptr;
 };
 
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name) {
@@ -65,11 +125,34 @@ absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name) {
 
 absl::StatusOr<Logger> Logger::Create(const LogOptions& options) {
   Logger logger;
-  try {
-    logger.backend_ = std::make_shared<Backend>(options, MakeSink(options));
-  } catch (const spdlog::spdlog_ex& error) {
-    return absl::PermissionDeniedError(absl::StrCat("open log file ", options.file, ": ", error.what()));
+  logger.backend_ = std::make_shared<Backend>();
+  Backend& backend = *logger.backend_;
+  backend.level = options.level;
+  backend.stream = options.stream;
+  if (options.stream != nullptr) {
+    backend.look = std::make_shared<Backend::Look>(options.format, false);
+    return logger;
   }
+  LineWriter::Options writing;
+  writing.fd = STDERR_FILENO;
+  if (!options.file.empty()) {
+    // If the folder cannot be made, the file cannot be opened either, and that error says it.
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(options.file).parent_path(), ignored);
+    writing.fd = ::open(options.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (writing.fd < 0) {
+      const std::string message(ErrnoToStatus(errno, absl::StrCat("open log file ", options.file)).message());
+      return absl::PermissionDeniedError(message);
+    }
+    writing.owns_fd = true;
+  }
+  const bool in_colour =
+      options.file.empty() && ::isatty(STDERR_FILENO) == 1 && spdlog::details::os::is_color_terminal();
+  backend.look = std::make_shared<Backend::Look>(options.format, in_colour);
+  writing.dropped_text = [look = backend.look](uint64_t lines, double seconds) {
+    return look->RenderDropped(lines, seconds);
+  };
+  backend.writer = std::make_unique<LineWriter>(writing);
   return logger;
 }
 
@@ -86,26 +169,22 @@ Logger Logger::With(std::string key, LogValue value) const {
 }
 
 bool Logger::Enabled(LogLevel level) const {
-  return backend_ != nullptr && backend_->logger.should_log(ToSpdlog(level));
+  return backend_ != nullptr && level != LogLevel::kOff && level >= backend_->level;
 }
 
 void Logger::Log(LogLevel level, std::string_view message, const LogFields& fields) const {
-  if (level == LogLevel::kOff || !Enabled(level)) return;
-  const auto now = spdlog::log_clock::now();
+  if (!Enabled(level)) return;
   LogFields traced;
   if (const TraceContext* trace = CurrentTrace()) {
     traced = fields;
     traced.emplace_back("trace_id", trace->trace_id);
   }
-  const LogLine line{
-      now, level, component_, message, fields_ ? *fields_ : *NoFields(), traced.empty() ? fields : traced};
-  const std::string text = backend_->format == LogFormat::kJson ? RenderJsonLine(line) : RenderTextLine(line);
-  backend_->logger.log(now, spdlog::source_loc{}, ToSpdlog(level),
-                       spdlog::string_view_t(text.data(), text.size()));
+  backend_->Write({std::chrono::system_clock::now(), level, component_, message,
+                   fields_ ? *fields_ : *NoFields(), traced.empty() ? fields : traced});
 }
 
 void Logger::Flush() const {
-  if (backend_ != nullptr) backend_->logger.flush();
+  if (backend_ != nullptr && backend_->writer != nullptr) backend_->writer->Flush();
 }
 
 }  // namespace atl

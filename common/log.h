@@ -54,8 +54,9 @@ struct LogOptions {
 };
 
 /// Writes log lines. Created in main and passed by value: a copy is a pointer and the fields that it carries.
-/// Thread-safe; lines are written whole. A default-constructed Logger writes nothing. Lines written within a
-/// ScopedTrace (common/trace_context.h) end with its trace_id.
+/// Thread-safe; lines are written whole, and before Log returns. If nothing reads the log, Log waits 100 ms
+/// once and then queues: common/line_writer.h has the bounds. A default-constructed Logger writes nothing.
+/// Lines written within a ScopedTrace (common/trace_context.h) end with its trace_id.
 ///
 ///   text: 12:34:56.789 info  round    round closed  version=12 contributions=4
 ///   json: {"time":"2026-01-31T12:34:56.789Z","level":"info","component":"round","message":"round
@@ -83,6 +84,7 @@ class Logger {
   void Error(std::string_view message, const LogFields& fields = {}) const {
     Log(LogLevel::kError, message, fields);
   }
+  /// Waits for queued lines, at most 2 s.
   void Flush() const;
 
  private:

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "atoll/version.h"
+#include "common/line_writer.h"
 #include "common/resident_bytes.h"
 
 namespace atl {
@@ -66,10 +67,13 @@ void AddProgramMetrics(MetricsRegistry* registry, std::string_view program) {
       "process_resident_memory_bytes",
       "Resident memory, including pages of mapped contributions, which the kernel can reclaim.");
   MirroredCounter cpu(registry, "process_cpu_seconds_total", "CPU time used by the process.");
-  registry->BeforeScrape([open, resident, cpu]() mutable {
+  MirroredCounter dropped(registry, "atoll_log_lines_dropped_total",
+                          "Lines missing in the log, because nothing read it or it could not be written.");
+  registry->BeforeScrape([open, resident, cpu, dropped]() mutable {
     open.Set(OpenFiles());
     resident.Set(ResidentMemory());
     cpu.Follow(CpuSeconds());
+    dropped.Follow(static_cast<double>(DroppedLogLines()));
   });
 }
 
