@@ -11,11 +11,11 @@
 #include "atoll/version.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/process_setup.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "protos/transport/grpc_log.h"
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   // As the specification requires, an invalid traceparent counts as absent.
   const atl::ScopedTrace trace(atl::ParseTraceparent(global.traceparent).value_or(atl::NewTrace()));
   absl::Status status = Run(global, action);
-  status.Update(atl::FlushOutput());
+  status.Update(atl::FlushStandardOutput());
   if (status.ok()) return atl::ToInt(atl::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
   return atl::ToInt(atl::CommandExitCode(status));

@@ -8,6 +8,7 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 
 namespace atl {
@@ -19,11 +20,11 @@ struct EventsOptions {
 };
 
 bool PrintEvent(const v1::RunEvent& event, bool json) {
-  if (json) return PrintJson(event, /*compact=*/true).ok() && FlushOutput().ok();
+  if (json) return PrintJson(event, /*compact=*/true).ok() && FlushStandardOutput().ok();
   std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
               LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
               Printable(event.message()).c_str());
-  return FlushOutput().ok();
+  return FlushStandardOutput().ok();
 }
 
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
