@@ -308,6 +308,11 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   return lines;
 }
 
+std::string IdentityLine(const v1::GetStatusReply& status, const std::string& address) {
+  return absl::StrFormat(" run %s, epoch %016x, coordinator %s", Printable(status.run_id()), status.epoch(),
+                         address);
+}
+
 std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, const DashboardStyle& style) {
   std::vector<std::string> lines;
   const bool narrow = style.width < kWideTable;

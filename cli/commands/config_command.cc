@@ -41,7 +41,7 @@ absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
 /// for another run.
 void Recommend(const GlobalOptions& global, const RunOptions& run, bool strangers) {
   if (run.offenders.ban_after > 0) return;
-  if (!strangers && global.admin_named) {
+  if (!strangers && global.admin.on_command_line()) {
     GlobalOptions brief = global;
     brief.timeout_s = std::min(global.timeout_s, kAskSeconds);
     const absl::StatusOr<bool> asked = LetsStrangersIn(brief);

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The outputs of atollctl that outlive it, with a real coordinator.
+
+An export says which run it is of.
+
+Usage: export_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
+"""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+CONFIG = """
+run: {name: tiny, workers: 1, rounds: 3}
+model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
+data: {tokenizer: bytes}
+inner: {steps: 2, learning_rate: 0.001, batch: 2}
+"""
+WIDTH, CONTEXT, VOCABULARY = 8, 8, 256
+
+
+def tensors():
+    """Names and shapes of the configuration's model, as in GPT2LMHeadModel."""
+    yield "transformer.wte.weight", [VOCABULARY, WIDTH]
+    yield "transformer.wpe.weight", [CONTEXT, WIDTH]
+    parts = {"ln_1": [WIDTH], "attn.c_attn": [WIDTH, 3 * WIDTH], "attn.c_proj": [WIDTH, WIDTH], "ln_2": [WIDTH],
+             "mlp.c_fc": [WIDTH, 4 * WIDTH], "mlp.c_proj": [4 * WIDTH, WIDTH]}
+    for name, shape in {**{f"h.0.{part}": shape for part, shape in parts.items()}, "ln_f": [WIDTH]}.items():
+        yield f"transformer.{name}.weight", shape
+        yield f"transformer.{name}.bias", shape[-1:]
+
+
+def write_weights(path):
+    header, offset = {}, 0
+    for name, shape in tensors():
+        size = 4
+        for length in shape:
+            size *= length
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(offset))
+
+
+class Run:
+    def __init__(self, programs, folder):
+        self.programs, self.folder, self.complaints = programs, folder, []
+        (folder / "run.yaml").write_text(CONFIG)
+        write_weights(folder / "weights.safetensors")
+        with open(folder / "log", "wb") as log:
+            self.coordinator = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", programs / "atoll-coordinator", "--config", folder / "run.yaml",
+                 "--data-dir", folder / "data", "--import", folder / "weights.safetensors", "--listen", "127.0.0.1:0",
+                 "--admin-listen", "127.0.0.1:0", "--metrics-listen", "", "--web-listen", "", "--port-file", folder / "ports"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while not (folder / "ports").exists():
+            if self.coordinator.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((folder / "log").read_text())
+            time.sleep(0.02)
+        ports = json.loads((folder / "ports").read_text())
+        self.data = ports["data"]
+        self.where = ["--admin", ports["admin"], "--coordinator", ports["data"],
+                      "--token-file", folder / "data/access/admin.token"]
+
+    def ctl(self, *arguments, **more):
+        more = {"stdout": subprocess.PIPE, **more}
+        return subprocess.run([self.programs / "atollctl", *self.where, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False, **more)
+
+    def expect(self, holds, what):
+        if not holds:
+            self.complaints.append(what)
+
+    def names_the_run(self):
+        status = json.loads(self.ctl("status", "--json").stdout)
+        done = self.ctl("export", "--out", "model")
+        identity = f"; run {status['run_id']}, epoch {int(status['epoch']):016x}, from {self.data}\n"
+        self.expect(done.stdout.endswith(identity) and done.stdout.startswith("wrote model: version 0, "), f"export: {done}")
+        report = json.loads(self.ctl("--json", "export", "--out", "model").stdout)
+        self.expect((report["run_id"], report["epoch"], report["coordinator"], report["version"])
+                    == (status["run_id"], status["epoch"], self.data, 0), f"export --json: {report}")
+
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="atoll-export-") as folder:
+        run = Run(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
+        try:
+            for part in (run.names_the_run,):
+                part()
+            run.coordinator.terminate()
+            run.expect(run.coordinator.wait(60) == 0, f"the coordinator ended with {run.coordinator.returncode}")
+        finally:
+            run.coordinator.kill()
+            run.coordinator.wait()
+    for complaint in run.complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if run.complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
