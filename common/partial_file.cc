@@ -86,7 +86,7 @@ absl::Status PartialFile::Publish() {
   if (target_.stream) {
     ATOLL_ASSIGN_OR_RETURN(const MappedFile contents, MappedFile::Open(partial_));
     const auto* const begin = reinterpret_cast<const char*>(contents.bytes().data());
-    return WriteToStream(target_.path, std::string_view(begin, contents.size()));
+    return WriteToStream(target_, std::string_view(begin, contents.size()));
   }
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial_, OpenMode::kOpenExisting));
   ATOLL_RETURN_IF_ERROR(file.Sync());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The outputs of atollctl that outlive it, with a real coordinator.
+"""The outputs of atollctl that outlive it, with a real coordinator: files, descriptors of the shell.
 
-An export says which run it is of.
+An export says which run it is of; it is appended to what `>>FILE` opened.
 
 Usage: export_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
@@ -84,13 +84,31 @@ class Run:
         self.expect((report["run_id"], report["epoch"], report["coordinator"], report["version"])
                     == (status["run_id"], status["epoch"], self.data, 0), f"export --json: {report}")
 
+    def appends(self):
+        """What `>>FILE` opened is written to, whatever name the descriptor has; the report goes to standard error."""
+        model = (self.folder / "model").read_bytes()
+        log = self.folder / "appended"
+        for name in ("/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"):
+            log.write_bytes(b"first\n")
+            before = log.stat().st_ino
+            with open(log, "ab") as opened:
+                done = self.ctl("export", "--out", name, stdout=opened)
+            self.expect(done.returncode == 0 and f"wrote {name}: version 0" in done.stderr, f"export --out {name}: {done}")
+            self.expect(log.read_bytes() == b"first\n" + model, f"export --out {name} >>FILE wrote {log.stat().st_size} bytes")
+            self.expect(log.stat().st_ino == before, f"export --out {name} replaced the file")
+        log.write_bytes(b"first\n")
+        with open(log, "ab") as opened:
+            done = self.ctl("metrics", "export", "--out", f"/dev/fd/{opened.fileno()}", pass_fds=[opened.fileno()])
+        self.expect(log.read_bytes().startswith(b"first\nunix_time,name,") and done.returncode == 0,
+                    f"metrics export to a descriptor: {done}")
+
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="atoll-export-") as folder:
         run = Run(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
         try:
-            for part in (run.names_the_run,):
+            for part in (run.names_the_run, run.appends):
                 part()
             run.coordinator.terminate()
             run.expect(run.coordinator.wait(60) == 0, f"the coordinator ended with {run.coordinator.returncode}")
