@@ -145,7 +145,7 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
   tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
       ->check(TokenizerFault)
       ->capture_default_str();
-  tokenize->add_option("--out", options.folder, "Dataset folder to create")->required();
+  tokenize->add_option("--out", options.folder, "Dataset folder to create")->required()->check(NotEmpty());
   tokenize
       ->add_option("--val-fraction", options.validation_fraction,
                    "Fraction of the text that is held out, at its end")

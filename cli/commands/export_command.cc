@@ -12,6 +12,7 @@
 #include "cli/pull_model.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/durable_file.h"
 #include "common/human.h"
 #include "common/output_target.h"
@@ -130,7 +131,7 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
   CLI::App* command =
       app.add_subcommand("export", "Write the published parameters to a safetensors file on this machine");
   auto path = std::make_shared<std::string>("model.safetensors");
-  command->add_option("--out", *path, "Output file")->capture_default_str();
+  command->add_option("--out", *path, "Output file")->check(NotEmpty())->capture_default_str();
   command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
   SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,

@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/file.h"
 #include "common/status.h"
 
@@ -137,8 +138,10 @@ void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
                    "Let workers of every name use it: one token for a whole fleet");
   create->add_option("--expires", options->expires,
                      "Lifetime, for example 90d or 12h; default: until it is revoked");
-  create->add_option("--out", options->out,
-                     "Write the token to this new file (mode 0600) instead of the terminal");
+  create
+      ->add_option("--out", options->out,
+                   "Write the token to this new file (mode 0600) instead of the terminal")
+      ->check(NotEmpty());
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, *options); }; });
   SetHelp(*create, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"},

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The outputs of atollctl that outlive it, with a real coordinator: files, descriptors of the shell.
 
-An export says which run it is of; it is appended to what `>>FILE` opened.
+An export says which run it is of; it is appended to what `>>FILE` opened; a read-only file and an empty name are
+refused.
 
 Usage: export_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
@@ -20,6 +21,7 @@ data: {tokenizer: bytes}
 inner: {steps: 2, learning_rate: 0.001, batch: 2}
 """
 WIDTH, CONTEXT, VOCABULARY = 8, 8, 256
+USAGE, FILES = 2, 6
 
 
 def tensors():
@@ -102,13 +104,29 @@ class Run:
         self.expect(log.read_bytes().startswith(b"first\nunix_time,name,") and done.returncode == 0,
                     f"metrics export to a descriptor: {done}")
 
+    def refuses_outputs(self):
+        kept = self.folder / "kept"
+        kept.write_bytes(b"old")
+        kept.chmod(0o400)
+        for command in (["export"], ["metrics", "export"]):
+            done = self.ctl(*command, "--out", "kept")
+            self.expect(done.returncode == FILES and "kept is read-only (mode 0400); give another file name" in done.stderr,
+                        f"{command} onto a read-only file: {done}")
+            done = self.ctl(*command, "--out", "")
+            self.expect(done.returncode == USAGE and "--out" in done.stderr and "empty" in done.stderr,
+                        f"{command} --out '': {done}")
+        done = self.ctl("tokens", "create", "--role", "admin", "--name", "ann", "--out", "")
+        self.expect(done.returncode == USAGE and "empty" in done.stderr, f"tokens create --out '': {done}")
+        self.expect(kept.read_bytes() == b"old", "a read-only file was replaced")
+        self.expect(not list(self.folder.glob("*.partial")), "a partial file is left")
+
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="atoll-export-") as folder:
         run = Run(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
         try:
-            for part in (run.names_the_run, run.appends):
+            for part in (run.names_the_run, run.appends, run.refuses_outputs):
                 part()
             run.coordinator.terminate()
             run.expect(run.coordinator.wait(60) == 0, f"the coordinator ended with {run.coordinator.returncode}")

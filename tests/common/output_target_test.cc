@@ -200,5 +200,19 @@ TEST_F(OutputTargetTest, AnOpenFileWithoutANameIsWrittenTo) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
 
+TEST_F(OutputTargetTest, AFileThatNobodyMayWriteIsKept) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("kept"), "old", 0400).ok());
+  Link("kept", "link");
+  for (const char* name : {"kept", "link"}) {
+    const absl::Status rejected = PartialFile::Create(dir_.File(name)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+    EXPECT_THAT(std::string(rejected.message()),
+                HasSubstr("is read-only (mode 0400); give another file name"));
+  }
+  EXPECT_THAT(ListDir(dir_.path()).value(), ElementsAre("kept", "link"));
+  ASSERT_EQ(::chmod(dir_.File("kept").c_str(), 0600), 0);
+  EXPECT_TRUE(PartialFile::Create(dir_.File("kept")).ok());
+}
+
 }  // namespace
 }  // namespace atl
