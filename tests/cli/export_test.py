@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The outputs of atollctl that outlive it, with a real coordinator: files, descriptors of the shell.
+"""The outputs of atollctl that outlive it, with a real coordinator: files, descriptors of the shell, tokens.
 
-An export says which run it is of; it is appended to what `>>FILE` opened; a read-only file and an empty name are
-refused.
+An export says which run it is of; it is appended to what `>>FILE` opened; a read-only file and an empty name are refused; a
+token that nobody could read is revoked.
 
 Usage: export_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
@@ -21,7 +21,7 @@ data: {tokenizer: bytes}
 inner: {steps: 2, learning_rate: 0.001, batch: 2}
 """
 WIDTH, CONTEXT, VOCABULARY = 8, 8, 256
-USAGE, FILES = 2, 6
+USAGE, STORAGE, FILES = 2, 4, 6
 
 
 def tensors():
@@ -120,13 +120,20 @@ class Run:
         self.expect(kept.read_bytes() == b"old", "a read-only file was replaced")
         self.expect(not list(self.folder.glob("*.partial")), "a partial file is left")
 
+    def revokes_lost_tokens(self):
+        for more in ([], ["--json"]):
+            with open("/dev/full", "wb") as full:
+                done = self.ctl("tokens", "create", "--role", "observer", "--name", "lost", *more, stdout=full)
+            self.expect(done.returncode == STORAGE and "was revoked again" in done.stderr, f"tokens create on a full disk: {done}")
+        made = [token for token in json.loads(self.ctl("tokens", "list", "--json").stdout)["tokens"] if token["name"] == "lost"]
+        self.expect(len(made) == 2 and all(int(token["revoked_unix_nanos"]) > 0 for token in made), f"tokens are in force: {made}")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="atoll-export-") as folder:
         run = Run(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
         try:
-            for part in (run.names_the_run, run.appends, run.refuses_outputs):
+            for part in (run.names_the_run, run.appends, run.refuses_outputs, run.revokes_lost_tokens):
                 part()
             run.coordinator.terminate()
             run.expect(run.coordinator.wait(60) == 0, f"the coordinator ended with {run.coordinator.returncode}")
