@@ -123,10 +123,11 @@ int main(int argc, char** argv) {
       "Run a coordinator and its workers with faults in virtual time. One seed is one run, bit for bit.",
       "atoll-simulate");
   atl::Flags flags;
-  app.add_option("--seed", flags.first, "First seed")
+  app.add_option("--seed", flags.first, "Seed of the run, and the first one of several (--seeds)")
       ->check(CLI::Range(0, atl::kMostSeeds))
       ->default_val(1);
-  app.add_option("--seeds", flags.count, "Number of seeds to run, one after the other")
+  app.add_option("--seeds", flags.count,
+                 "Number of runs: with seeds --seed, --seed + 1, and so on, one after the other")
       ->check(CLI::Range(1, atl::kMostSeeds))
       ->default_val(1);
   app.add_option("--hours", flags.hours, "Virtual hours of each run")
