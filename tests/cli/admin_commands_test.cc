@@ -71,8 +71,17 @@ TEST_F(AdminCommandsTest, WorkersAreAddedAndScaled) {
   EXPECT_EQ(Run({"workers", "add", "2"}).out, "from 2 to 4 workers: w2, w3\n");
   EXPECT_EQ(Run({"workers", "scale", "4"}).exit_code, 0);
   EXPECT_EQ(Run({"workers", "scale", "0"}).exit_code, 0);
-  EXPECT_THAT(admin_.calls(), ElementsAre("tester add: 2", "tester target: 4", "tester target: 0"));
+  EXPECT_THAT(admin_.calls(), ElementsAre("tester add: 2", "tester ", "tester target: 4", "tester ",
+                                          "tester target: 0", "tester "));
   EXPECT_EQ(Run({"workers", "add", "0"}).exit_code, 2);
+  admin_.status.mutable_config()->mutable_run()->set_workers(5);
+  admin_.status.set_state(v1::RUN_STATE_STARTING);
+  EXPECT_THAT(
+      Run({"workers", "scale", "4"}).out,
+      HasSubstr("its start waits for 5 workers (run.workers), and 'atollctl status' shows how long; give "
+                "'atollctl workers scale 5'"));
+  admin_.status.set_state(v1::RUN_STATE_TRAINING);
+  EXPECT_THAT(Run({"workers", "scale", "4"}).out, Not(HasSubstr("run.workers")));
 }
 
 TEST_F(AdminCommandsTest, NumbersAndOptionsThatMeanNothingAreRejected) {
