@@ -14,6 +14,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/data_passes.h"
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/model_check.h"
@@ -251,6 +252,10 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
         absl::StrFormat("a round takes about %s, but round.deadline_s is %s: it closes without workers",
                         HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
   }
+  if (plan.assumptions.train_tokens > 0) {
+    if (std::string passes = PassesWarning(run, plan.assumptions.train_tokens); !passes.empty())
+      warnings.push_back(std::move(passes));
+  }
   if (const std::optional<std::string> lost = LostTime(run, plan)) warnings.push_back(*lost);
   return warnings;
 }
@@ -360,6 +365,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
     plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
   }
   plan.privacy = PlanPrivacy(run, plan.assumptions.workers);
+  if (assumptions.train_tokens > 0) plan.passes = PassesOverData(run, assumptions.train_tokens);
   plan.warnings = Warnings(run, plan);
   return plan;
 }

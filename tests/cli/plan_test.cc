@@ -323,6 +323,35 @@ TEST(Plan, KnowsThatNoSparseCodecShrinksDownloads) {
       AllOf(HasSubstr("so that pushes are skipped: more inner.steps helps"), Not(HasSubstr("codec"))));
 }
 
+TEST(Plan, CountsThePassesOverTheText) {
+  const TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());
+  constexpr uint64_t kHeader = 1024, kTokens = 40'000;
+  ASSERT_TRUE(
+      WriteFileAtomically(dir.File("tokens/train_000.bin"), std::string(kHeader + 2 * kTokens, '\0')).ok());
+  const std::string yaml =
+      "run: {name: tiny, workers: 2, rounds: 50}\n"
+      "model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}\n"
+      "data: {tokenizer: bytes}\ninner: {steps: 125, learning_rate: 1e-3, batch: 2}\n";  // 400,000 tokens
+  const auto plan = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), text).ok());
+    const Outcome outcome = Atollctl().Run({"plan", dir.File("run.yaml"), "--data", dir.File("tokens")});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  constexpr char kWarning[] =
+      "warning: the run reads its training text 10 times (400k tokens planned, 40.0k in the text)";
+  EXPECT_THAT(plan(yaml), AllOf(HasSubstr("passes over the text"), HasSubstr("40.0k training tokens"),
+                                HasSubstr(kWarning), HasSubstr("use more text or fewer run.rounds")));
+  EXPECT_THAT(plan(absl::StrReplaceAll(yaml, {{"rounds: 50", "rounds: 20"}})),
+              AllOf(HasSubstr("passes over the text"), Not(HasSubstr("reads its training text"))));
+  // Each of the two workers has such a text of its own.
+  EXPECT_THAT(plan(absl::StrReplaceAll(yaml, {{"tokenizer: bytes", "tokenizer: bytes, mode: local"}})),
+              HasSubstr("reads its training text 5 times"));
+  const Outcome absent = Atollctl().Run({"plan", dir.File("run.yaml"), "--data", dir.File("absent")});
+  EXPECT_EQ(absent.exit_code, 6) << absent.err;
+}
+
 TEST(Plan, ValidateWarnsToo) {
   const TestDir dir;
   std::string yaml = ReadFile(ATOLL_SOURCE_DIR "/configs/small.yaml").value();
