@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
@@ -11,11 +12,11 @@
 #include "atoll/version.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/exit_codes.h"
 #include "common/process_setup.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "protos/transport/grpc_log.h"
@@ -43,10 +44,10 @@ std::string LoginName() {
 }
 
 void AddGlobalOptions(CLI::App& app, atl::GlobalOptions& global) {
-  app.add_option("--admin", global.admin, "Address of the coordinator's admin port")
+  app.add_option("--admin", global.admin.address, "Address of the coordinator's admin port")
       ->capture_default_str()
       ->envname("ATOLL_ADMIN");
-  app.add_option("--coordinator", global.coordinator, "Address of the coordinator's data port")
+  app.add_option("--coordinator", global.coordinator.address, "Address of the coordinator's data port")
       ->capture_default_str()
       ->envname("ATOLL_COORDINATOR");
   app.add_option("--user", global.user, "Name recorded with a change; default: the login name")
@@ -88,6 +89,15 @@ absl::StatusOr<atl::SecurityPtr> ReadSecurity(const atl::ClientSecurityFlags& fl
   return security;
 }
 
+/// CLI11 counts a value of the environment like one of the command line.
+atl::AddressSource SourceOf(const CLI::App& app, const std::string& option,
+                            const std::vector<std::string>& words) {
+  if (app.get_option(option)->count() == 0) return atl::AddressSource::kDefault;
+  const bool named = std::ranges::any_of(
+      words, [&](const std::string& word) { return word == option || absl::StartsWith(word, option + "="); });
+  return named ? atl::AddressSource::kCommandLine : atl::AddressSource::kEnvironment;
+}
+
 absl::Status Run(atl::GlobalOptions& global, const atl::Action& action) {
   if (!action) return absl::InvalidArgumentError("nothing to do; see atollctl --help");
   atl::RouteGrpcLog(atl::Logger());
@@ -109,16 +119,14 @@ int main(int argc, char** argv) {
   AddCommands(app, global, action);
   atl::SetHelp(app, ProgramHelp());
   if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
-  global.admin_given = app.get_option("--admin")->count() > 0;
-  global.admin_named = std::any_of(argv, argv + argc, [](const char* argument) {
-    return absl::StartsWith(argument, "--admin=") || std::string(argument) == "--admin";
-  });
-  global.coordinator_given = app.get_option("--coordinator")->count() > 0;
+  const std::vector<std::string> words(argv, argv + argc);
+  global.admin.source = SourceOf(app, "--admin", words);
+  global.coordinator.source = SourceOf(app, "--coordinator", words);
   if (global.user.empty()) global.user = LoginName();
   // As the specification requires, an invalid traceparent counts as absent.
   const atl::ScopedTrace trace(atl::ParseTraceparent(global.traceparent).value_or(atl::NewTrace()));
   absl::Status status = Run(global, action);
-  status.Update(atl::FlushOutput());
+  status.Update(atl::FlushStandardOutput());
   if (status.ok()) return atl::ToInt(atl::ExitCode::kOk);
   std::fprintf(stderr, "atollctl: %s\n", std::string(status.message()).c_str());
   return atl::ToInt(atl::CommandExitCode(status));

@@ -12,13 +12,6 @@
 namespace atl {
 namespace {
 
-// A multiple of every codec's block.
-constexpr uint64_t kSample = uint64_t{1} << 16;
-
-double BitsPerValue(CodecKind kind) {
-  return 8 * static_cast<double>(CodecFor(kind).EncodedSize(kSample)) / kSample;
-}
-
 /// Compressing only one direction saves little: with e3m0 up and float32 down, 89 % of the bytes move down.
 void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   const double up = BitsPerValue(run.push_codec);
@@ -58,13 +51,32 @@ void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
                       kByteVocabulary, run.model.vocabulary(), kByteVocabulary));
 }
 
+/// A sparse codec saves nothing on a link whose download is as narrow as its upload.
+void OnlyPushesAreSparse(const RunOptions& run, std::vector<std::string>& advice) {
+  const double down = BitsPerValue(run.pull_delta.value_or(run.pull_codec));
+  if (CodecFor(run.push_codec).sparse() == nullptr || down == BitsPerValue(CodecKind::kFp32)) return;
+  const double up = BitsPerValue(run.push_codec);
+  advice.push_back(
+      absl::StrFormat("codec.push: %s shrinks only uploads: %.3g bits a value up, %.3g down, which is %.0f "
+                      "%% of all bytes. It "
+                      "has no form for downloads; their smallest is codec.pull_delta: e3m0",
+                      std::string(CodecName(run.push_codec)), up, down, 100 * down / (up + down)));
+}
+
 }  // namespace
+
+double BitsPerValue(CodecKind kind) {
+  // A multiple of every codec's block.
+  constexpr uint64_t kSample = uint64_t{1} << 16;
+  return 8 * static_cast<double>(CodecFor(kind).EncodedSize(kSample)) / kSample;
+}
 
 std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   std::vector<std::string> advice;
   OtherTokenizer(run, advice);
   Vocabulary(run, advice);
   OneDirection(run, advice);
+  OnlyPushesAreSparse(run, advice);
   return advice;
 }
 

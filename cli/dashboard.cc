@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/plot.h"
@@ -142,18 +143,26 @@ std::string WaitText(const v1::Waiting& wait) {
   return (says_so ? " " : " waiting for ") + Printable(wait.what());
 }
 
-/// One wait. Lists the awaited workers only if the text does not name them.
-std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
+/// One wait with the awaited workers that its text does not name. They stand before the text's explanation.
+std::string NamedWaitText(const v1::Waiting& wait, bool one_fragment) {
   const std::string what = Printable(wait.what());
-  std::string line = WaitText(wait);
+  std::string text = WaitText(wait);
   if (one_fragment && absl::StartsWith(what, kOnlyFragment))
-    line = " " + what.substr(sizeof kOnlyFragment - 1);
+    text = " " + what.substr(sizeof kOnlyFragment - 1);
   std::vector<std::string> unnamed;
   for (const std::string& name : wait.from()) {
     if (!absl::StrContains(what, Printable(name))) unnamed.push_back(Printable(name));
   }
-  if (!unnamed.empty()) line += ": " + absl::StrJoin(unnamed, ", ");
-  if (wait.since_s() >= 1) line += absl::StrFormat(", since %s", HumanDuration(Seconds(wait.since_s())));
+  if (unnamed.empty()) return text;
+  const std::string names = absl::StrJoin(unnamed, ", ");
+  const size_t colon = text.find(": ");
+  if (colon == std::string::npos) return absl::StrCat(text, ": ", names);
+  return text.insert(colon, absl::StrCat(" (", names, ")"));
+}
+
+std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
+  std::string line = NamedWaitText(wait, one_fragment);
+  if (wait.since_s() >= 1) line += absl::StrFormat(", for %s", HumanDuration(Seconds(wait.since_s())));
   if (wait.ends_in_s() > 0) {
     line += absl::StrFormat(", at most %s more", HumanDuration(Seconds(wait.ends_in_s())));
   }
@@ -209,7 +218,7 @@ std::vector<std::string> WaitLines(const v1::GetStatusReply& status, const Dashb
 /// Whether the lines below the state repeat its reason.
 bool SaidBelow(const v1::GetStatusReply& status) {
   const std::string& reason = status.state_reason();
-  const auto says = [&](const v1::Waiting& wait) { return absl::EndsWith(wait.what(), reason); };
+  const auto says = [&](const v1::Waiting& wait) { return absl::StrContains(wait.what(), reason); };
   return std::ranges::any_of(status.waiting(), says) ||
          (status.fragments_size() > 0 && status.fragments(0).waiting_for() == reason);
 }
@@ -308,6 +317,11 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   return lines;
 }
 
+std::string IdentityLine(const v1::GetStatusReply& status, const std::string& address) {
+  return absl::StrFormat(" run %s, epoch %016x, coordinator %s", Printable(status.run_id()), status.epoch(),
+                         address);
+}
+
 std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, const DashboardStyle& style) {
   std::vector<std::string> lines;
   const bool narrow = style.width < kWideTable;
@@ -318,10 +332,15 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
   for (const auto& worker : workers.workers()) {
     if (worker.role() == v1::ROLE_OBSERVER && worker.state() != "active") continue;  // a past reader
     const v1::Progress& progress = worker.progress();
-    const bool silent = progress.phase() == v1::WORKER_PHASE_UNSPECIFIED;  // no heartbeat yet
+    const bool member = worker.state() == "active" || worker.state() == "draining";
+    // No heartbeat yet; or the last one of a departed worker says what it no longer does.
+    const bool silent = progress.phase() == v1::WORKER_PHASE_UNSPECIFIED || !member;
     lines.push_back(absl::StrFormat(
         " %s %s %s %s %s %8s   %s %s%s", Fit(Printable(worker.name()), name_width), Fit(worker.state(), 8),
-        Fit(silent && worker.state() == "active" ? "preparing" : PhaseName(progress.phase()), 11),
+        Fit(!silent                      ? PhaseName(progress.phase())
+            : worker.state() == "active" ? "preparing"
+                                         : "-",
+            11),
         Fit(silent ? "-" : absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8),
         LossCell(progress.loss()), silent ? "-" : HumanCount(progress.tokens_per_second()),
         Fit(HumanBytes(worker.push_bytes()), 9), narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
@@ -392,8 +411,12 @@ std::string RenderLine(const v1::GetStatusReply& status) {
     if (status.fragments_size() > 1) line += absl::StrFormat("fragment %d: ", fragment.id());
     line += fragment.waiting_for();
   }
-  if (status.fragments().empty()) {
-    for (const auto& wait : status.waiting()) line += ";" + WaitText(wait);
+  for (const auto& wait : status.waiting()) {
+    const bool of_fragment = absl::StartsWith(wait.what(), "fragment ");
+    // Beside the rounds, only waits for workers that an operator can do something about.
+    if (status.fragments().empty() || (!of_fragment && !wait.from().empty())) {
+      line += ";" + NamedWaitText(wait, /*one_fragment=*/true);
+    }
   }
   return Printable(line);
 }
@@ -404,13 +427,15 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
                                         StateName(status.state()), HeadVersion(status)),
                         "1", style));
   if (status.has_first_evaluation() && !status.evaluations().empty()) {
+    const auto& first = status.first_evaluation();
     const auto& last = status.evaluations(status.evaluations_size() - 1);
-    lines.push_back(absl::StrFormat("   validation loss  %s at version %d",
-                                    LossText(status.first_evaluation().loss()),
-                                    status.first_evaluation().version()));
     lines.push_back(
-        absl::StrFormat("               ->   %s at version %d, held-out text, published parameters",
-                        LossText(last.loss()), last.version()));
+        absl::StrFormat("   validation loss  %s at version %d", LossText(first.loss()), first.version()));
+    if (last.version() != first.version()) {
+      lines.push_back(
+          absl::StrFormat("               ->   %s at version %d, held-out text, published parameters",
+                          LossText(last.loss()), last.version()));
+    }
   }
   lines.push_back("   moved            " + TrafficText(status));
   lines.push_back(absl::StrFormat("   tokens           %s (%s planned), %s parameters",

@@ -24,6 +24,10 @@ std::vector<std::string> RenderDashboard(const v1::GetStatusReply& status,
 /// The top of the view, without curve and workers, for `atollctl status`.
 std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const DashboardStyle& style);
 
+/// Which run answered, and where: a branch has the run id of its origin, and an epoch of its own. The epoch
+/// is in hexadecimal, as in the coordinator's log.
+std::string IdentityLine(const v1::GetStatusReply& status, const std::string& address);
+
 /// One line per worker under a header line.
 std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, const DashboardStyle& style);
 

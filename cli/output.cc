@@ -41,15 +41,6 @@ void Watch(int stop) {
 
 }  // namespace
 
-absl::Status FlushOutput() {
-  errno = 0;
-  std::cout.flush();
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
-  if (written || errno == EPIPE) return absl::OkStatus();
-  const std::string why = errno == 0 ? "is the disk full?" : std::generic_category().message(errno);
-  return absl::ResourceExhaustedError("standard output was not written completely: " + why);
-}
-
 EndWithReader::EndWithReader() {
   if (!IsPipe(STDOUT_FILENO)) return;
   stop_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));

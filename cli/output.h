@@ -3,14 +3,9 @@
 
 #include <thread>
 
-#include "absl/status/status.h"
 #include "common/file_descriptor.h"
 
 namespace atl {
-
-/// Flushes standard output. ResourceExhausted if not everything could be written (a full disk). OK if the
-/// reader went away, because it needs no more.
-absl::Status FlushOutput();
 
 /// While this object lives, the process exits as soon as the reader of standard output goes away, as at its
 /// next write (SIGPIPE): `atollctl watch | head -1`. Use it only in commands that wait and change nothing.

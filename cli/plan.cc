@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/config_advice.h"
@@ -13,6 +14,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/data_passes.h"
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/model_check.h"
@@ -168,15 +170,36 @@ std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t worker
   return planned;
 }
 
+/// A setting that shortens the upload; empty if there is none without a cost in quality.
+std::string SmallerPush(const RunOptions& run) {
+  return BitsPerValue(run.push_codec) > BitsPerValue(CodecKind::kE3m0) ? "codec.push: e3m0" : "";
+}
+
+/// The same for the download. No sparse codec has a form for it, so e3m0 is the smallest.
+std::string SmallerPull(const RunOptions& run) {
+  const double bits = BitsPerValue(run.pull_delta.value_or(run.pull_codec));
+  return bits > BitsPerValue(CodecKind::kE3m0) ? "codec.pull_delta: e3m0" : "";
+}
+
+/// Against exchanges that take long. `smaller`: a setting with fewer bytes; empty: none.
+std::string ExchangeRemedy(const RunOptions& run, const std::string& smaller) {
+  std::vector<std::string> remedies = {"more inner.steps"};
+  if (!smaller.empty()) remedies.push_back(smaller);
+  if (run.sync.mode == SyncMode::kBlocking && run.round.mode != RoundMode::kAsync) {
+    remedies.emplace_back("sync.mode: overlapped");
+  }
+  return absl::StrCat(absl::StrJoin(remedies, ", or "), remedies.size() > 1 ? " help" : " helps");
+}
+
 /// The largest part of a round's time without inner steps, and a remedy. Empty if workers compute most of the
 /// time.
-std::optional<std::string> LostTime(const RunPlan& plan) {
+std::optional<std::string> LostTime(const RunOptions& run, const RunPlan& plan) {
   const PlannedTime& time = plan.time;
   if (time.utilisation() <= 0 || time.utilisation() >= 0.8) return std::nullopt;
   struct Loss {
     double seconds;
     const char* what;
-    const char* remedy;
+    std::string remedy;
   };
   constexpr char kEvaluation[] =
       "a larger evaluation.every, fewer evaluation.batches or evaluation.by: evaluator help";
@@ -187,10 +210,10 @@ std::optional<std::string> LostTime(const RunPlan& plan) {
   const Loss starved = {
       time.round_s() - time.busy_s(),
       "exchanges, which take longer than the inner steps between them, so that pushes are skipped",
-      "more inner.steps or a smaller codec.push help"};
+      ExchangeRemedy(run, time.push_s > time.pull_s ? SmallerPush(run) : SmallerPull(run))};
   const std::vector<Loss> blocking = {
-      {time.push_s, "the upload of contributions", "more inner.steps or a smaller codec.push help"},
-      {time.pull_s, "the download of versions", "more inner.steps or a smaller codec.pull_delta help"},
+      {time.push_s, "the upload of contributions", ExchangeRemedy(run, SmallerPush(run))},
+      {time.pull_s, "the download of versions", ExchangeRemedy(run, SmallerPull(run))},
       {time.merge_s, "merge and commit on the coordinator", "more inner.steps help"},
       evaluation,
       own};
@@ -229,7 +252,11 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
         absl::StrFormat("a round takes about %s, but round.deadline_s is %s: it closes without workers",
                         HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
   }
-  if (const std::optional<std::string> lost = LostTime(plan)) warnings.push_back(*lost);
+  if (plan.assumptions.train_tokens > 0) {
+    if (std::string passes = PassesWarning(run, plan.assumptions.train_tokens); !passes.empty())
+      warnings.push_back(std::move(passes));
+  }
+  if (const std::optional<std::string> lost = LostTime(run, plan)) warnings.push_back(*lost);
   return warnings;
 }
 
@@ -338,6 +365,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
     plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
   }
   plan.privacy = PlanPrivacy(run, plan.assumptions.workers);
+  if (assumptions.train_tokens > 0) plan.passes = PassesOverData(run, assumptions.train_tokens);
   plan.warnings = Warnings(run, plan);
   return plan;
 }

@@ -25,6 +25,7 @@ struct PlanAssumptions {
   double step_s = 0;                            // of an inner step; 0: unknown
   uint64_t parameters = 0;                      // of an external model; 0: model.external.parameters
   double evaluation_batch_s = 0;  // 0: a third of step_s, because a step also runs the backward pass
+  uint64_t train_tokens = 0;      // of the training text (core/data_passes.h); 0: unknown
 };
 
 struct PlannedDisk {
@@ -103,6 +104,7 @@ struct RunPlan {
   PlannedTime time;
   double data_parallel_utilisation = 0;  // with an exchange at every step over the same links; 0: unknown
   std::optional<PlannedPrivacy> privacy = std::nullopt;  // nullopt: no noise
+  std::optional<double> passes = std::nullopt;  // over the training text; nullopt: its size is unknown
   std::vector<std::string> warnings;
 };
 

@@ -235,6 +235,10 @@ std::vector<std::string> RenderPlan(const RunPlan& plan) {
               absl::StrFormat("%.1f %%",
                               100 * static_cast<double>(elements) / static_cast<double>(plan.parameters)));
   }
+  if (plan.passes) {
+    lines.Row("passes over the text", absl::StrFormat("%.3g", *plan.passes),
+              Count(plan.assumptions.train_tokens) + " training tokens");
+  }
   CoordinatorRows(plan, lines);
   WorkerRows(plan, lines);
   DiskRows(plan, lines);
@@ -264,6 +268,7 @@ std::string PlanToJson(const RunPlan& plan) {
                {"round_seconds", TimeJson(plan)},
                {"warnings", plan.warnings}};
   if (plan.worker) json["worker_memory"] = WorkerJson(*plan.worker);
+  if (plan.passes) json["passes"] = *plan.passes;
   if (plan.privacy) json["privacy"] = PrivacyJson(*plan.privacy);
   return json.dump(2);
 }

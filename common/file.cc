@@ -110,7 +110,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents, unsigned mode) {
   ATOLL_ASSIGN_OR_RETURN(const OutputTarget target, ResolveOutput(path));
-  if (target.stream) return WriteToStream(target.path, contents);
+  if (target.stream) return WriteToStream(target, contents);
   const std::string temporary = absl::StrCat(target.path, ".tmp.", ::getpid());
   absl::Status status = WriteAndSync(temporary, contents, mode);
   if (status.ok()) status = RenameFile(temporary, target.path);

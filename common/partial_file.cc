@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/durable_file.h"
 #include "common/errno.h"
 #include "common/file.h"
@@ -21,13 +22,26 @@
 namespace atl {
 namespace {
 
+/// Renaming needs only a writable folder, so it would replace a file whose owner made it read-only. Looks at
+/// the mode, because root may write every file.
+absl::Status CheckWritable(const std::string& path) {
+  struct stat info {};
+  constexpr mode_t kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+  if (::stat(path.c_str(), &info) != 0 || (info.st_mode & kAnyWrite) != 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s is read-only (mode %04o); give another file name, or allow writing with 'chmod u+w'", path,
+      info.st_mode & 07777));
+}
+
 /// As ResolveOutput; a folder is an error, because it cannot be replaced.
 absl::StatusOr<OutputTarget> FileTarget(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is a folder; give a file name"));
   }
-  return ResolveOutput(path);
+  ATOLL_ASSIGN_OR_RETURN(OutputTarget target, ResolveOutput(path));
+  if (!target.stream) ATOLL_RETURN_IF_ERROR(CheckWritable(target.path));
+  return target;
 }
 
 /// Whether the name still refers to the opened file: a writer that just ended may have renamed or removed it.
@@ -86,7 +100,7 @@ absl::Status PartialFile::Publish() {
   if (target_.stream) {
     ATOLL_ASSIGN_OR_RETURN(const MappedFile contents, MappedFile::Open(partial_));
     const auto* const begin = reinterpret_cast<const char*>(contents.bytes().data());
-    return WriteToStream(target_.path, std::string_view(begin, contents.size()));
+    return WriteToStream(target_, std::string_view(begin, contents.size()));
   }
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(partial_, OpenMode::kOpenExisting));
   ATOLL_RETURN_IF_ERROR(file.Sync());

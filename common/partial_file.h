@@ -19,7 +19,8 @@ namespace atl {
 class PartialFile {
  public:
   /// Creates an empty file TARGET.partial, where TARGET is `path` or the end of its links. FailedPrecondition
-  /// if `path` is a folder, a device or a pipe, or if another process is writing it.
+  /// if `path` is a folder, a device or a pipe, a file that nobody may write (0444), or if another process is
+  /// writing it.
   static absl::StatusOr<std::unique_ptr<PartialFile>> Create(const std::string& path);
   /// The same with the name `partial` in the folder of `path`, for folders whose readers select files by
   /// name. FailedPrecondition also for a link to a pipe or a device.

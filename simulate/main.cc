@@ -16,6 +16,7 @@
 #include "common/exit_codes.h"
 #include "common/planted_defect.h"
 #include "common/process_setup.h"
+#include "common/standard_output.h"
 #include "simulate/simulation.h"
 
 // atoll-simulate: runs of a coordinator and its workers with faults, in virtual time.
@@ -106,6 +107,11 @@ int Run(const Flags& flags) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   std::printf("%d seeds in %.1f s, %.2f seeds/s: %s\n", static_cast<int>(flags.count), seconds,
               static_cast<double>(flags.count) / seconds, all ? "every property held" : "FAILED");
+  const absl::Status written = FlushStandardOutput();
+  if (!written.ok()) {
+    std::fprintf(stderr, "atoll-simulate: %s\n", std::string(written.message()).c_str());
+    return ToInt(DefaultExitCode(written));
+  }
   return ToInt(all ? ExitCode::kOk : ExitCode::kInternal);
 }
 
@@ -117,10 +123,11 @@ int main(int argc, char** argv) {
       "Run a coordinator and its workers with faults in virtual time. One seed is one run, bit for bit.",
       "atoll-simulate");
   atl::Flags flags;
-  app.add_option("--seed", flags.first, "First seed")
+  app.add_option("--seed", flags.first, "Seed of the run, and the first one of several (--seeds)")
       ->check(CLI::Range(0, atl::kMostSeeds))
       ->default_val(1);
-  app.add_option("--seeds", flags.count, "Number of seeds to run, one after the other")
+  app.add_option("--seeds", flags.count,
+                 "Number of runs: with seeds --seed, --seed + 1, and so on, one after the other")
       ->check(CLI::Range(1, atl::kMostSeeds))
       ->default_val(1);
   app.add_option("--hours", flags.hours, "Virtual hours of each run")

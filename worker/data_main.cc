@@ -21,6 +21,7 @@
 #include "common/human.h"
 #include "common/process_setup.h"
 #include "common/progress_bar.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 #include "core/tokenizer_names.h"
 #include "worker/data/adopt.h"
@@ -144,7 +145,7 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
   tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
       ->check(TokenizerFault)
       ->capture_default_str();
-  tokenize->add_option("--out", options.folder, "Dataset folder to create")->required();
+  tokenize->add_option("--out", options.folder, "Dataset folder to create")->required()->check(NotEmpty());
   tokenize
       ->add_option("--val-fraction", options.validation_fraction,
                    "Fraction of the text that is held out, at its end")
@@ -216,9 +217,10 @@ int Main(int argc, char** argv) {
                              {"atoll-data adopt fineweb10B --tokenizer gpt2 --vocabulary 50257"},
                              {"atoll-data inspect data/book"}}});
   if (const auto code = ParseCommandLine(app, argc, argv)) return ToInt(*code);
-  const absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, tokenize_options)
-                              : adopt->parsed()  ? RunAdopt(adopt_options)
-                                                 : RunInspect(folder);
+  absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, tokenize_options)
+                        : adopt->parsed()  ? RunAdopt(adopt_options)
+                                           : RunInspect(folder);
+  status.Update(FlushStandardOutput());
   if (!status.ok())
     std::fprintf(stderr, "atoll-data: %s\n", static_cast<std::string>(status.message()).c_str());
   return ToInt(ExitCodeFor(status));

@@ -71,18 +71,30 @@ absl::Status List(const GlobalOptions& global, bool check) {
                                              absl::StrJoin(damaged, ", ")));
 }
 
+/// The workers of a finished run have exited. Those of a live run stay members and rejoin by themselves.
+void SayIfNobodyTrains(AdminClient& client) {
+  const absl::StatusOr<v1::GetStatusReply> status = client.GetStatus(0);
+  if (!status.ok() || status->live_trainers() > 0) return;
+  std::printf(
+      "no worker is in the run: start your workers again (a launcher does it by itself); until they join, "
+      "the "
+      "run is '%s'\n",
+      StateName(status->state()));
+}
+
 absl::Status Restore(const GlobalOptions& global, const std::string& name, bool yes) {
   ATOLL_RETURN_IF_ERROR(
       Confirm(absl::StrFormat("Restore checkpoint '%s'? Its contents become the next version in a new epoch, "
                               "and all training since then is discarded.",
                               name),
               yes));
-  ATOLL_ASSIGN_OR_RETURN(const v1::RestoreCheckpointReply reply,
-                         MakeAdminClient(global).RestoreCheckpoint(name));
+  AdminClient client = MakeAdminClient(global);
+  ATOLL_ASSIGN_OR_RETURN(const v1::RestoreCheckpointReply reply, client.RestoreCheckpoint(name));
   if (global.json) return PrintJson(reply);
   std::printf("restored %s as version %s in epoch %016llx, at %s tokens\n", name.c_str(),
               absl::StrJoin(reply.versions(), ",").c_str(), static_cast<unsigned long long>(reply.epoch()),
               HumanCount(static_cast<double>(reply.committed_tokens())).c_str());
+  SayIfNobodyTrains(client);
   return absl::OkStatus();
 }
 

@@ -5,10 +5,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/address.h"
+#include "cli/observer_client.h"
 #include "cli/rpc_client.h"
 
 // One function per subcommand of atollctl. Each adds its options to `app` and stores the action to run if the
@@ -18,16 +21,12 @@ namespace atl {
 
 /// Options that all commands share.
 struct GlobalOptions {
-  std::string admin = "127.0.0.1:7601";
-  std::string coordinator = "127.0.0.1:7600";
+  PortAddress admin{.address = "127.0.0.1:7601"};
+  PortAddress coordinator{.address = "127.0.0.1:7600"};
   std::string user;
   std::string traceparent;
   double timeout_s = 10;
   bool json = false;
-  // Whether the user gave the address; otherwise it is the default.
-  bool admin_given = false;
-  bool admin_named = false;  // on this command line, not only by ATOLL_ADMIN
-  bool coordinator_given = false;
   ClientSecurityFlags security_flags;
   /// Reads the files of the flags at the first call, so that commands without a coordinator do not need them.
   std::function<absl::StatusOr<SecurityPtr>()> security;
@@ -41,13 +40,17 @@ inline WaitNotice WaitNoticeFor(const GlobalOptions& global) {
   return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
 }
 
+/// Its calls fail as CheckAdminPort does.
 inline AdminClient MakeAdminClient(const GlobalOptions& global) {
-  return {global.admin, Seconds(global.timeout_s), global.user, global.security(), WaitNoticeFor(global)};
+  const absl::Status mixed = CheckAdminPort(global.admin, global.coordinator);
+  absl::StatusOr<SecurityPtr> security = mixed.ok() ? global.security() : mixed;
+  return {global.admin.address, Seconds(global.timeout_s), global.user, std::move(security),
+          WaitNoticeFor(global)};
 }
 
-/// The data port that `command` calls. InvalidArgument if only the admin port was given, because the default
-/// data port could belong to another run.
-absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command);
+/// Joins at the data port. Fails as CheckDataPort does.
+absl::StatusOr<std::unique_ptr<ObserverClient>> MakeObserver(const GlobalOptions& global,
+                                                             const char* command);
 
 // Commands that only read.
 void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action);

@@ -8,6 +8,7 @@
 #include "cli/config_advice.h"
 #include "cli/json.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/model_check.h"
@@ -41,7 +42,7 @@ absl::StatusOr<bool> LetsStrangersIn(const GlobalOptions& global) {
 /// for another run.
 void Recommend(const GlobalOptions& global, const RunOptions& run, bool strangers) {
   if (run.offenders.ban_after > 0) return;
-  if (!strangers && global.admin_named) {
+  if (!strangers && global.admin.on_command_line()) {
     GlobalOptions brief = global;
     brief.timeout_s = std::min(global.timeout_s, kAskSeconds);
     const absl::StatusOr<bool> asked = LetsStrangersIn(brief);
@@ -84,6 +85,16 @@ absl::Status Show(const GlobalOptions& global, const std::string& file) {
   return absl::OkStatus();
 }
 
+absl::Status Explain(const std::string& path, bool markdown) {
+  const std::string text = markdown ? ExplainRunConfigMarkdown() : ExplainRunConfig(path);
+  if (text.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "'%s' is no section and no field of a configuration; 'atollctl config explain' lists all", path));
+  }
+  std::printf("%s", text.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
@@ -116,14 +127,16 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   CLI::App* explain =
       config->add_subcommand("explain", "List every field with its meaning, default and range");
   auto markdown = std::make_shared<bool>(false);
-  explain->add_flag("--markdown", *markdown, "Print Markdown tables, as in docs/reference/configuration.md");
-  explain->callback([&action, markdown] {
-    action = [markdown] {
-      std::printf("%s", (*markdown ? ExplainRunConfigMarkdown() : ExplainRunConfig()).c_str());
-      return absl::OkStatus();
-    };
-  });
-  SetHelp(*explain, {.examples = {{"atollctl config explain | less"}}});
+  CLI::Option* const in_markdown = explain->add_flag(
+      "--markdown", *markdown, "Print Markdown tables, as in docs/reference/configuration.md");
+  auto path = std::make_shared<std::string>();
+  explain->add_option("PATH", *path, "Section or field, such as round or round.quorum; default: all")
+      ->check(NotEmpty())
+      ->excludes(in_markdown);
+  explain->callback(
+      [&action, markdown, path] { action = [markdown, path] { return Explain(*path, *markdown); }; });
+  SetHelp(*explain,
+          {.examples = {{"atollctl config explain | less"}, {"atollctl config explain round.quorum"}}});
   AddConfigSetCommand(*config, global, action);
   AddConfigHistoryCommand(*config, global, action);
   SetHelp(*config,

@@ -53,6 +53,7 @@ ConfigFindings CheckConfig(const std::string& file) {
 }
 
 absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
+  ATOLL_RETURN_IF_ERROR(CheckBothPorts("doctor", global.admin, global.coordinator));
   const SystemClock clock{};
   std::vector<Check> checks;
   const auto append = [&](std::vector<Check> more) {
@@ -72,10 +73,10 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   }
   append(CheckHost(coordinator, worker));
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
-  NetworkTarget target{.coordinator = global.coordinator,
-                       .admin = global.admin,
-                       .coordinator_given = global.coordinator_given,
-                       .admin_given = global.admin_given,
+  NetworkTarget target{.coordinator = global.coordinator.address,
+                       .admin = global.admin.address,
+                       .coordinator_given = global.coordinator.given(),
+                       .admin_given = global.admin.given(),
                        .run = config.run ? config.run->name : "",
                        .deadline = Seconds(std::min(global.timeout_s, 3.0)),
                        .security = security,
@@ -116,11 +117,12 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
       "Data directory of the coordinator, existing or planned: whose run it holds, and its disk");
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
-  SetHelp(
-      *doctor,
-      {.examples = {{"atollctl doctor run.yaml --dir ./run1 --data ./tokens", "Before a run"},
-                    {"atollctl doctor --admin coordinator.example:7601", "Check whether it is reachable"}},
-       .exit_codes = {ExitCode::kInternal}});
+  SetHelp(*doctor,
+          {.examples =
+               {{"atollctl doctor run.yaml --dir ./run1 --data ./tokens", "Before a run"},
+                {"atollctl doctor --admin coordinator.example:7601 --coordinator coordinator.example:7600",
+                 "Check whether it is reachable"}},
+           .exit_codes = {ExitCode::kInternal}});
 }
 
 }  // namespace atl

@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
@@ -8,6 +10,7 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 
 namespace atl {
@@ -19,19 +22,16 @@ struct EventsOptions {
 };
 
 bool PrintEvent(const v1::RunEvent& event, bool json) {
-  if (json) return PrintJson(event, /*compact=*/true).ok() && FlushOutput().ok();
+  if (json) return PrintJson(event, /*compact=*/true).ok() && FlushStandardOutput().ok();
   std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
               LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
               Printable(event.message()).c_str());
-  return FlushOutput().ok();
+  return FlushStandardOutput().ok();
 }
 
 absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
   const EndWithReader end_with_reader;
-  ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "events"));
-  ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s), security,
-                                                                 WaitNoticeFor(global)));
+  ATOLL_ASSIGN_OR_RETURN(const auto client, MakeObserver(global, "events"));
   const uint64_t newest = client->run().last_event_sequence();
   if (!options.follow && newest <= options.after) return absl::OkStatus();
   return client->Watch(options.after, [&](const v1::RunEvent& event) {
@@ -41,12 +41,12 @@ absl::Status Events(const GlobalOptions& global, const EventsOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::string> DataPort(const GlobalOptions& global, const char* command) {
-  if (!global.admin_given || global.coordinator_given) return global.coordinator;
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s calls the coordinator's data port, but only its admin port was given (--admin %s): "
-                      "also give --coordinator HOST:PORT, because %s could belong to another run",
-                      command, global.admin, global.coordinator));
+absl::StatusOr<std::unique_ptr<ObserverClient>> MakeObserver(const GlobalOptions& global,
+                                                             const char* command) {
+  ATOLL_RETURN_IF_ERROR(CheckDataPort(command, global.coordinator, global.admin));
+  ATOLL_ASSIGN_OR_RETURN(SecurityPtr security, global.security());
+  return ObserverClient::Join(global.coordinator.address, Seconds(global.timeout_s), std::move(security),
+                              WaitNoticeFor(global));
 }
 
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action) {

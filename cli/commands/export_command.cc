@@ -10,7 +10,9 @@
 #include "cli/json.h"
 #include "cli/observer_client.h"
 #include "cli/pull_model.h"
+#include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/durable_file.h"
 #include "common/human.h"
 #include "common/output_target.h"
@@ -63,13 +65,12 @@ struct Exported {
   uint64_t version = 0;
   size_t tensors = 0;
   uint64_t parameters = 0;
+  std::string run_id;
+  uint64_t epoch = 0;
 };
 
 absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string port, DataPort(global, "export"));
-  ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
-  ATOLL_ASSIGN_OR_RETURN(const auto client, ObserverClient::Join(port, Seconds(global.timeout_s), security,
-                                                                 WaitNoticeFor(global)));
+  ATOLL_ASSIGN_OR_RETURN(const auto client, MakeObserver(global, "export"));
   const v1::JoinReply& run = client->run();
   if (run.manifest().tensors().empty()) {
     return FromCoordinator(absl::FailedPreconditionError(
@@ -83,7 +84,30 @@ absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
   const Duration stall = std::max(Seconds(global.timeout_s), PullLimits().stall);
   ATOLL_ASSIGN_OR_RETURN(const auto fragments, PullModel(*client, layouts, options.sync.mode, stall));
   ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments, options));
-  return Exported{fragments.front().version, manifest.tensors.size(), manifest.elements()};
+  return Exported{.version = fragments.front().version,
+                  .tensors = manifest.tensors.size(),
+                  .parameters = manifest.elements(),
+                  .run_id = run.run_id(),
+                  .epoch = run.epoch()};
+}
+
+/// Says which run's parameters were written: two runs can have the same name, id and version. A branch has
+/// another epoch.
+void Report(const GlobalOptions& global, const std::string& path, const Exported& exported) {
+  const bool stream = IsStream(path);
+  if (global.json && !stream) {
+    PrintJson({{"file", path},
+               {"version", exported.version},
+               {"parameters", exported.parameters},
+               {"run_id", exported.run_id},
+               {"epoch", absl::StrFormat("%d", exported.epoch)},
+               {"coordinator", global.coordinator.address}});
+    return;
+  }
+  absl::FPrintF(stream ? stderr : stdout,
+                "wrote %s: version %d, %d tensors, %s parameters; run %s, epoch %016x, from %s\n", path,
+                exported.version, exported.tensors, HumanCount(static_cast<double>(exported.parameters)),
+                Printable(exported.run_id), exported.epoch, global.coordinator.address);
 }
 
 absl::Status Export(const GlobalOptions& global, const std::string& path) {
@@ -97,14 +121,7 @@ absl::Status Export(const GlobalOptions& global, const std::string& path) {
   const auto exported = Pull(global, file);
   if (!exported.ok()) return exported.status();
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  if (IsStream(path)) return absl::OkStatus();
-  if (global.json) {
-    PrintJson({{"file", path}, {"version", exported->version}, {"parameters", exported->parameters}});
-  } else {
-    std::printf("wrote %s: version %llu, %zu tensors, %s parameters\n", path.c_str(),
-                static_cast<unsigned long long>(exported->version), exported->tensors,
-                HumanCount(static_cast<double>(exported->parameters)).c_str());
-  }
+  Report(global, path, *exported);
   return absl::OkStatus();
 }
 
@@ -114,7 +131,7 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
   CLI::App* command =
       app.add_subcommand("export", "Write the published parameters to a safetensors file on this machine");
   auto path = std::make_shared<std::string>("model.safetensors");
-  command->add_option("--out", *path, "Output file")->capture_default_str();
+  command->add_option("--out", *path, "Output file")->check(NotEmpty())->capture_default_str();
   command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
   SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/errno.h"
 #include "common/human.h"
 #include "common/output_target.h"
@@ -130,7 +131,8 @@ void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& actio
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "jsonl", "tensorboard"}));
   all->add_option("--out", options->out,
-                  "Output file; - or none: standard output; with tensorboard: a folder");
+                  "Output file; - or none: standard output; with tensorboard: a folder")
+      ->check(NotEmpty());
   all->callback(
       [&global, &action, options] { action = [&global, options] { return Export(global, *options); }; });
   SetHelp(*all, {.examples = {{"atollctl metrics export --out metrics.csv"},

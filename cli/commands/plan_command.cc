@@ -2,9 +2,11 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/config_file.h"
+#include "cli/doctor/tokens.h"
 #include "cli/plan.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/status.h"
 #include "core/manifest.h"
 #include "core/model_check.h"
@@ -24,6 +26,7 @@ struct PlanOptions {
   std::string latency = "50ms";
   double step_ms = 0;
   double evaluation_batch_ms = 0;
+  std::string data;
 };
 
 absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
@@ -41,6 +44,9 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(assumptions.latency_s, ParseSpan(options.latency));
   assumptions.step_s = options.step_ms / 1000;
   assumptions.evaluation_batch_s = options.evaluation_batch_ms / 1000;
+  if (!options.data.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(assumptions.train_tokens, CountTrainTokens(options.data));
+  }
   ATOLL_ASSIGN_OR_RETURN(const RunPlan plan, MakePlan(run, assumptions));
   if (global.json) {
     std::printf("%s\n", PlanToJson(plan).c_str());
@@ -73,9 +79,13 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
   plan->add_option("--evaluation-batch-ms", options->evaluation_batch_ms,
                    "Duration of one batch of an evaluation; default: a third of an inner step's")
       ->check(kMilliseconds);
+  plan->add_option("--data", options->data,
+                   "Folder of token files, to see how many times the run reads its text")
+      ->check(NotEmpty());
   plan->callback(
       [&global, &action, options] { action = [&global, options] { return Plan(global, *options); }; });
-  SetHelp(*plan, {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"}},
+  SetHelp(*plan, {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"},
+                               {"atollctl plan run.yaml --data tokens", "With the passes over the text"}},
                   .exit_codes = {ExitCode::kBadFiles}});
 }
 

@@ -23,6 +23,7 @@ absl::Status ShowStatus(const GlobalOptions& global, const StatusOptions& option
   if (global.json) return PrintJson(status);
   const DashboardStyle style = InspectTerminal().style;
   PrintLines(options.summary ? RenderSummary(status, style) : RenderStatus(status, style));
+  PrintLines({IdentityLine(status, global.admin.address)});
   if (options.list) PrintLines(RenderHistory(status, options.history));
   return absl::OkStatus();
 }

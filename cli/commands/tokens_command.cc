@@ -6,7 +6,9 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/file.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 
 namespace atl {
@@ -61,6 +63,26 @@ absl::Status CheckRoleAndName(const CreateOptions& options) {
   return absl::OkStatus();
 }
 
+/// Revokes a token that was created but could not be handed over, so that nobody can find and use it. Returns
+/// `why`, with what became of the token.
+absl::Status RevokeLost(const GlobalOptions& global, const std::string& id, const absl::Status& why) {
+  const absl::Status revoked = MakeAdminClient(global).RevokeToken(id).status();
+  const std::string fate =
+      revoked.ok() ? absl::StrFormat("token %s was revoked again, because it could not be stored", id)
+                   : absl::StrFormat(
+                         "token %s is still in force, because revoking it failed (%s): run "
+                         "'atollctl tokens revoke %s'",
+                         id, revoked.message(), id);
+  return {why.code(), absl::StrFormat("%s; %s", why.message(), fate)};
+}
+
+/// To standard output, for a user or a script.
+absl::Status PrintToken(const GlobalOptions& global, const v1::CreateTokenReply& reply) {
+  if (global.json) ATOLL_RETURN_IF_ERROR(PrintJson(reply));
+  if (!global.json) std::printf("%s\n", reply.token().c_str());
+  return FlushStandardOutput();
+}
+
 absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckRoleAndName(options));
   if (!options.out.empty() && FileExists(options.out)) {
@@ -82,18 +104,17 @@ absl::Status Create(const GlobalOptions& global, const CreateOptions& options) {
   const std::string name = options.any_name ? "with any name" : options.name;
   if (!options.out.empty()) {
     const absl::Status kept = WriteFileAtomically(options.out, reply.token() + "\n", kOwnerOnly);
-    // The token was not stored, so nobody can use it: revoke it.
-    if (!kept.ok()) MakeAdminClient(global).RevokeToken(reply.info().id()).status().IgnoreError();
-    ATOLL_RETURN_IF_ERROR(kept);
+    if (!kept.ok()) return RevokeLost(global, reply.info().id(), kept);
     std::printf("token %s of %s %s is in %s\n", reply.info().id().c_str(), options.role.c_str(), name.c_str(),
                 options.out.c_str());
     return absl::OkStatus();
   }
-  if (global.json) return PrintJson(reply);
-  std::fprintf(stderr, "token %s of %s %s; it is shown only now and stored nowhere:\n",
-               reply.info().id().c_str(), options.role.c_str(), name.c_str());
-  std::printf("%s\n", reply.token().c_str());
-  return absl::OkStatus();
+  if (!global.json) {
+    std::fprintf(stderr, "token %s of %s %s; it is shown only now and stored nowhere:\n",
+                 reply.info().id().c_str(), options.role.c_str(), name.c_str());
+  }
+  const absl::Status printed = PrintToken(global, reply);
+  return printed.ok() ? printed : RevokeLost(global, reply.info().id(), printed);
 }
 
 std::string StateOf(const v1::TokenInfo& token, int64_t now_unix_nanos) {
@@ -137,8 +158,10 @@ void AddCreate(CLI::App& tokens, const GlobalOptions& global, Action& action) {
                    "Let workers of every name use it: one token for a whole fleet");
   create->add_option("--expires", options->expires,
                      "Lifetime, for example 90d or 12h; default: until it is revoked");
-  create->add_option("--out", options->out,
-                     "Write the token to this new file (mode 0600) instead of the terminal");
+  create
+      ->add_option("--out", options->out,
+                   "Write the token to this new file (mode 0600) instead of the terminal")
+      ->check(NotEmpty());
   create->callback(
       [&global, &action, options] { action = [&global, options] { return Create(global, *options); }; });
   SetHelp(*create, {.examples = {{"atollctl tokens create --role worker --name w3 --out w3.token"},

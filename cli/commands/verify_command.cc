@@ -16,6 +16,7 @@
 #include "common/command_line/parse.h"
 #include "common/file.h"
 #include "common/progress_bar.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 #include "core/confirmation.h"
 #include "protos/wire/confirmation.h"
@@ -53,7 +54,7 @@ class Verdicts {
     if (progress.verdict() == v1::VerifyProgress::EQUAL && progress.message().ends_with(kOnlyCompared)) {
       ++compared_;
     }
-    if (json_) return PrintJson(progress, /*compact=*/true).ok() && FlushOutput().ok();
+    if (json_) return PrintJson(progress, /*compact=*/true).ok() && FlushStandardOutput().ok();
     if (!bar_.has_value()) bar_.emplace(Bar(progress.total()), &clock_, &std::cerr);
     bar_->Update(progress.done());
     rows_.push_back({absl::StrFormat("%d", progress.fragment()), absl::StrFormat("%d", progress.version()),

@@ -13,6 +13,7 @@
 #include "common/command_line/help.h"
 #include "common/human.h"
 #include "common/shutdown.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 
 namespace atl {
@@ -99,7 +100,7 @@ class Screen {
     const DashboardStyle style = InspectTerminal().style;
     live_.reset();
     PrintLines({RenderSummary(status, style).front()});
-    return FlushOutput();
+    return FlushStandardOutput();
   }
 
   /// `silence`: since the last answer.
@@ -128,7 +129,7 @@ class Screen {
     } else {
       std::printf("%s\n", RenderLine(status).c_str());
     }
-    return FlushOutput();
+    return FlushStandardOutput();
   }
 
   const bool json_;

@@ -60,11 +60,26 @@ absl::Status Control(const GlobalOptions& global, const ControlRequest& request)
   return absl::OkStatus();
 }
 
+/// A run begins when run.workers have joined; it waits some minutes for the last ones.
+void SayIfTheStartWaits(AdminClient& client, uint32_t target) {
+  const absl::StatusOr<v1::GetStatusReply> status = client.GetStatus(0);
+  if (!status.ok() || status->state() != v1::RUN_STATE_STARTING) return;
+  const uint32_t planned = status->config().run().workers();
+  if (target >= planned) return;
+  std::printf(
+      "the run has not begun: its start waits for %s (run.workers), and 'atollctl status' shows how long; "
+      "give "
+      "'atollctl workers scale %u', or start the others yourself\n",
+      Counted(planned, "worker").c_str(), planned);
+}
+
 absl::Status Scale(const GlobalOptions& global, const v1::ScaleWorkersRequest& request) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::ScaleWorkersReply reply, MakeAdminClient(global).ScaleWorkers(request));
+  AdminClient client = MakeAdminClient(global);
+  ATOLL_ASSIGN_OR_RETURN(const v1::ScaleWorkersReply reply, client.ScaleWorkers(request));
   if (global.json) return PrintJson(reply);
   std::printf("from %u to %s: %s\n", reply.before(), Counted(reply.target(), "worker").c_str(),
               Printable(absl::StrJoin(reply.names(), ", ")).c_str());
+  SayIfTheStartWaits(client, reply.target());
   return absl::OkStatus();
 }
 

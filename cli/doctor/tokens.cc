@@ -78,6 +78,11 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nloh
 
 }  // namespace
 
+absl::StatusOr<uint64_t> CountTrainTokens(const std::string& folder) {
+  ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
+  return counts.train;
+}
+
 Check JudgeTokenizer(const std::optional<std::string>& configured,
                      const std::optional<std::string>& recorded) {
   constexpr char kName[] = "tokenizer";

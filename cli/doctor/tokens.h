@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "cli/doctor/check.h"
 
 namespace atl {
@@ -19,6 +20,9 @@ struct ConfiguredTokens {
 /// Checks a folder of token files and its tokenizer against the configuration, without reading all files.
 /// With an empty folder name, checks only the configured tokenizer.
 std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured);
+
+/// Number of training tokens in a folder of token files. NotFound if it has none.
+absl::StatusOr<uint64_t> CountTrainTokens(const std::string& folder);
 
 /// The verdict without files, for tests. Absent arguments: no configuration, no token files.
 Check JudgeTokenizer(const std::optional<std::string>& configured,

@@ -17,6 +17,7 @@
 #include "client/engine/worker_service.h"
 #include "client/setup/setup_error.h"
 #include "common/process_setup.h"
+#include "common/standard_output.h"
 #include "common/status.h"
 #include "protos/transport/grpc_log.h"
 
@@ -93,15 +94,22 @@ bool StartedByTheLibrary() {
   return true;
 }
 
+ExitCode Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  const absl::Status written = FlushStandardOutput();
+  if (written.ok()) return ExitCode::kOk;
+  std::fprintf(stderr, "atoll-engine: %s\n", std::string(written.message()).c_str());
+  return DefaultExitCode(written);
+}
+
 int Main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--version") {
-    std::printf("atoll-engine %s (%s)\n", std::string(kVersion).c_str(), std::string(kGitRevision).c_str());
-    return ToInt(ExitCode::kOk);
+    return ToInt(Print(absl::StrFormat("atoll-engine %s (%s)\n", kVersion, kGitRevision)));
   }
-  const bool help = argc > 1 && std::string_view(argv[1]) == "--help";
-  if (help || !StartedByTheLibrary()) {
-    std::fputs(kHelp, help ? stdout : stderr);
-    return ToInt(help ? ExitCode::kOk : ExitCode::kUsage);
+  if (argc > 1 && std::string_view(argv[1]) == "--help") return ToInt(Print(kHelp));
+  if (!StartedByTheLibrary()) {
+    std::fputs(kHelp, stderr);
+    return ToInt(ExitCode::kUsage);
   }
   LeaveSignalsToTheCaller();
   RaiseFileLimit();

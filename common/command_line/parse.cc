@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/command_line/help.h"
 #include "common/did_you_mean.h"
+#include "common/standard_output.h"
 
 namespace atl {
 namespace {
@@ -146,7 +147,10 @@ std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* co
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     app.exit(asked);
-    return ExitCode::kOk;
+    const absl::Status written = FlushStandardOutput();
+    if (written.ok()) return ExitCode::kOk;
+    absl::FPrintF(stderr, "%s: %s\n", app.get_name(), written.message());
+    return DefaultExitCode(written);
   } catch (const CLI::ParseError& error) {
     const Walk walk = Follow(app, Arguments(argc, argv));
     const std::string path = Path(*walk.command);

@@ -12,7 +12,8 @@
 namespace atl {
 
 /// Parses the command line with the layout of help.h. Returns nullopt if the program should continue,
-/// otherwise its exit code: kOk after printing --help or --version; kUsage after printing an error with the
+/// otherwise its exit code: kOk after printing --help or --version, or
+/// kStorage if standard output cannot be written; kUsage after printing an error with the
 /// problem, a suggestion and the --help to read. Values of real-number options must be finite. `check` runs
 /// after a successful parse; it throws CLI::ParseError if options are missing that only it requires.
 std::optional<ExitCode> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,

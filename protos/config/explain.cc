@@ -67,11 +67,19 @@ std::vector<Table> Tables() {
 
 std::string Cell(const std::string& text) { return absl::StrReplaceAll(text, {{"|", "\\|"}, {"<", "&lt;"}}); }
 
+/// Whether the field is `path`, or in the section `path`. An empty path has all fields.
+bool IsWithin(const std::string& field, const std::string& path) {
+  return path.empty() || field == path || absl::StartsWith(field, path + ".");
+}
+
 }  // namespace
 
-std::string ExplainRunConfig() {
+std::string ExplainRunConfig(const std::string& path) {
   std::string text;
-  for (const Table& table : Tables()) {
+  for (Table& table : Tables()) {
+    std::erase_if(table.rows,
+                  [&](const Row& row) { return !IsWithin(absl::StrCat(table.path, ".", row.name), path); });
+    if (table.rows.empty()) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", table.path, ": ", table.doc, "\n");
     for (const Row& row : table.rows) {
       absl::StrAppendFormat(&text, "  %-24s %-9s %s\n%28s%s\n", row.name, row.given, row.allowed, "",

@@ -53,7 +53,9 @@ absl::Status RunCore::CheckOpen() const {
   }
   if (Finished()) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("the run is finished at version %d", fragments.front().head().value()));
+        absl::StrFormat("the run is finished at version %d; 'atollctl run extend ROUNDS' or 'atollctl "
+                        "checkpoint restore NAME' continues it",
+                        fragments.front().head().value()));
   }
   return absl::OkStatus();
 }

@@ -19,10 +19,15 @@ namespace atl {
 namespace {
 
 absl::Status NoDataDirectory(const DataDir& dir, const std::string& foreign) {
+  const std::string name = foreign.substr(std::min(foreign.size(), JoinPath(dir.root, "").size()));
+  const DataDir nested{.root = JoinPath(dir.root, name.substr(0, name.find('/')))};
+  std::string remedy = "give a folder that is empty or does not exist";
+  if (FileExists(JoinPath(nested.meta(), "CURRENT"))) {
+    remedy = absl::StrFormat("%s is a run or a checkpoint: 'cp -r' copies into a folder that exists; give %s",
+                             nested.root, nested.root);
+  }
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s is not a data directory and not empty: it holds '%s'; give a folder that is empty "
-                      "or does not exist",
-                      dir.root, foreign.substr(std::min(foreign.size(), JoinPath(dir.root, "").size()))));
+      absl::StrFormat("%s is not a data directory and not empty: it holds '%s'; %s", dir.root, name, remedy));
 }
 
 /// A slip on the command line must not mix a run with other files, nor remove them: without the records of a
@@ -48,6 +53,8 @@ absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
   if (options.create_if_missing) {
     ATOLL_RETURN_IF_ERROR(CreateDirs(dir.root));
   } else if (!FileExists(dir.meta())) {
+    // No run can begin in a folder of others either; the error may know where the run is.
+    if (ListDir(dir.root).ok()) ATOLL_RETURN_IF_ERROR(CheckNothingForeign(dir));
     return absl::NotFoundError(absl::StrFormat("%s holds no run", dir.root));
   }
   if (FileExists(JoinPath(dir.meta(), "CURRENT"))) return absl::OkStatus();  // FindRun tells whose it is

@@ -71,8 +71,17 @@ TEST_F(AdminCommandsTest, WorkersAreAddedAndScaled) {
   EXPECT_EQ(Run({"workers", "add", "2"}).out, "from 2 to 4 workers: w2, w3\n");
   EXPECT_EQ(Run({"workers", "scale", "4"}).exit_code, 0);
   EXPECT_EQ(Run({"workers", "scale", "0"}).exit_code, 0);
-  EXPECT_THAT(admin_.calls(), ElementsAre("tester add: 2", "tester target: 4", "tester target: 0"));
+  EXPECT_THAT(admin_.calls(), ElementsAre("tester add: 2", "tester ", "tester target: 4", "tester ",
+                                          "tester target: 0", "tester "));
   EXPECT_EQ(Run({"workers", "add", "0"}).exit_code, 2);
+  admin_.status.mutable_config()->mutable_run()->set_workers(5);
+  admin_.status.set_state(v1::RUN_STATE_STARTING);
+  EXPECT_THAT(
+      Run({"workers", "scale", "4"}).out,
+      HasSubstr("its start waits for 5 workers (run.workers), and 'atollctl status' shows how long; give "
+                "'atollctl workers scale 5'"));
+  admin_.status.set_state(v1::RUN_STATE_TRAINING);
+  EXPECT_THAT(Run({"workers", "scale", "4"}).out, Not(HasSubstr("run.workers")));
 }
 
 TEST_F(AdminCommandsTest, NumbersAndOptionsThatMeanNothingAreRejected) {
@@ -257,14 +266,19 @@ TEST_F(AdminCommandsTest, CheckpointsAreMadeListedRestoredDeleted) {
   const Outcome damaged = Run({"checkpoint", "list", "--check"});
   EXPECT_EQ(damaged.exit_code, 4);
   EXPECT_THAT(damaged.out, HasSubstr("DAMAGED: shards/00/000012.sst"));
+  admin_.status.set_state(v1::RUN_STATE_DEGRADED);
   admin_.restored.set_epoch(0xabcd);
   admin_.restored.add_versions(31);
   EXPECT_THAT(Run({"checkpoint", "restore", "c1", "--yes"}).out,
-              HasSubstr("as version 31 in epoch 000000000000abcd"));
+              AllOf(HasSubstr("as version 31 in epoch 000000000000abcd"),
+                    HasSubstr("\nno worker is in the run: start your workers again"),
+                    HasSubstr("until they join, the run is 'degraded'\n")));
+  admin_.status.set_live_trainers(1);
+  EXPECT_THAT(Run({"checkpoint", "restore", "c1", "--yes"}).out, Not(HasSubstr("no worker")));
   EXPECT_EQ(Run({"checkpoint", "delete", "c1", "--yes"}).exit_code, 0);
-  EXPECT_THAT(admin_.calls(),
-              ElementsAre(R"(tester name: "c1")", "tester ", "tester check: true", "tester check: true",
-                          R"(tester name: "c1")", R"(tester name: "c1")"));
+  EXPECT_THAT(admin_.calls(), ElementsAre(R"(tester name: "c1")", "tester ", "tester check: true",
+                                          "tester check: true", R"(tester name: "c1")", "tester ",
+                                          R"(tester name: "c1")", "tester ", R"(tester name: "c1")"));
 }
 
 v1::VerifyProgress Verdict(uint64_t version, v1::VerifyProgress::Verdict verdict, uint32_t done) {

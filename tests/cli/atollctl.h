@@ -24,11 +24,14 @@ struct Outcome {
 /// Runs the real atollctl without a terminal.
 class Atollctl {
  public:
-  /// `first` are arguments that every call begins with.
-  explicit Atollctl(std::vector<std::string> first = {}) : first_(std::move(first)) {}
+  /// `first` are arguments that every call begins with; `environment` has entries "NAME=VALUE".
+  explicit Atollctl(std::vector<std::string> first = {}, std::vector<std::string> environment = {})
+      : first_(std::move(first)), environment_(std::move(environment)) {}
 
   Outcome Run(const std::vector<std::string>& arguments) const {
-    std::string command = "env USER=tester " + Quoted(ATOLL_BIN_DIR "/atollctl");
+    std::string command = "env USER=tester";
+    for (const std::string& variable : environment_) command += " " + Quoted(variable);
+    command += " " + Quoted(ATOLL_BIN_DIR "/atollctl");
     for (const std::string& argument : first_) command += " " + Quoted(argument);
     for (const std::string& argument : arguments) command += " " + Quoted(argument);
     command += " </dev/null >" + Quoted(dir_.File("out")) + " 2>" + Quoted(dir_.File("err"));
@@ -43,6 +46,7 @@ class Atollctl {
   }
 
   const std::vector<std::string> first_;
+  const std::vector<std::string> environment_;
   TestDir dir_;
 };
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/file_descriptor.h"
 #include "gmock/gmock.h"
@@ -129,6 +130,49 @@ TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("data port"), HasSubstr("also give --coordinator HOST:PORT")));
   }
+}
+
+TEST_F(CoordinatorTest, TheEnvironmentNeverLeadsToAnotherRunThanTheCommandLine) {
+  const std::string admin = first_[1], data = first_[3];
+  struct Case {
+    std::string given, address, variable;
+    std::vector<std::string> command;
+    std::string words;
+  };
+  const std::string of_admin = "the address of the admin port, " + admin + ", comes from --admin";
+  const std::string of_data = "the address of the data port, " + data + ", comes from --coordinator";
+  const Case cases[] = {
+      {"--admin", admin, "ATOLL_COORDINATOR", {"events"}, of_admin},
+      {"--admin", admin, "ATOLL_COORDINATOR", {"export", "--out", dir_.File("m")}, of_admin},
+      {"--admin", admin, "ATOLL_COORDINATOR", {"doctor"}, of_admin},
+      {"--coordinator", data, "ATOLL_ADMIN", {"doctor"}, of_data},
+      {"--coordinator", data, "ATOLL_ADMIN", {"status"}, of_data},
+      {"--coordinator", data, "ATOLL_ADMIN", {"workers", "drain", "w0"}, of_data},
+  };
+  for (const Case& test : cases) {
+    const Outcome mixed =
+        Atollctl({test.given, test.address}, {test.variable + "=127.0.0.1:1"}).Run(test.command);
+    EXPECT_EQ(mixed.exit_code, 2) << test.given << " " << test.command[0] << ": " << mixed.err;
+    EXPECT_THAT(mixed.err, AllOf(HasSubstr("127.0.0.1:1 comes from " + test.variable), HasSubstr(test.words),
+                                 HasSubstr("HOST:PORT")));
+  }
+  const std::vector<std::string> elsewhere = {"ATOLL_ADMIN=127.0.0.1:1", "ATOLL_COORDINATOR=127.0.0.1:1"};
+  for (const std::string command : {"events", "status", "doctor"}) {
+    const Outcome outcome = Atollctl(first_, elsewhere).Run({command});
+    EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err << outcome.out;
+  }
+  EXPECT_EQ(Atollctl({"--admin=" + admin}, elsewhere).Run({"status"}).exit_code, 0);
+  EXPECT_EQ(Atollctl({}, {"ATOLL_ADMIN=" + admin, "ATOLL_COORDINATOR=" + data}).Run({"events"}).exit_code, 0);
+}
+
+TEST_F(CoordinatorTest, StatusNamesTheEpochAndTheAddress) {
+  const auto status = nlohmann::json::parse(Run({"status", "--json"}).out);
+  const uint64_t epoch = std::stoull(status["epoch"].get<std::string>());
+  const std::string identity = absl::StrFormat(" run %s, epoch %016x, coordinator %s\n",
+                                               status["run_id"].get<std::string>(), epoch, first_[1]);
+  EXPECT_NE(epoch, 0u);
+  EXPECT_THAT(Run({"status"}).out, HasSubstr(identity));
+  EXPECT_THAT(Run({"status", "--summary"}).out, HasSubstr(identity));
 }
 
 TEST_F(CoordinatorTest, SetsAndListsTheConfiguration) {

@@ -300,8 +300,52 @@ TEST(Dashboard, ShowsWhatAnOperatorDid) {
   EXPECT_THAT(Render(status, workers),
               AllOf(HasSubstr("paused: alice: power"), HasSubstr("ago, paused"),
                     HasSubstr(" waiting for w2, w3 (2 of 4 arrived)\n"),
-                    HasSubstr(" waiting for draining workers: w1, since 3.0 s, at most 12"),
+                    HasSubstr(" waiting for draining workers: w1, for 3.0 s, at most 12"),
                     Not(HasSubstr("9m 50s")), HasSubstr("told to restart")));
+}
+
+TEST(Dashboard, APausedRunSaysItOnce) {
+  v1::GetStatusReply status = Training();
+  status.set_state(v1::RUN_STATE_PAUSED);
+  status.set_state_reason("paused by alice: power");
+  status.add_waiting()->set_what("fragment 0: paused by alice: power; 1 contribution is kept");
+  status.mutable_waiting(0)->set_since_s(9.2);
+  const std::string screen = absl::StrJoin(RenderStatus(status, {.colour = false}), "\n");
+  EXPECT_THAT(screen, HasSubstr("\n paused\n"));
+  EXPECT_THAT(screen, HasSubstr("\n paused by alice: power; 1 contribution is kept, for 9.2 s"));
+}
+
+TEST(Dashboard, NamesDrainingWorkers) {
+  v1::GetStatusReply status = Training();
+  status.add_waiting()->set_what("fragment 0: waiting for w2");
+  status.mutable_waiting(0)->add_from("w2");
+  auto* wait = status.add_waiting();
+  wait->set_what("draining workers: they finish the round and leave");
+  wait->add_from("w0");
+  wait->add_from("w1");
+  const std::string named = " waiting for draining workers (w0, w1): they finish the round and leave";
+  EXPECT_THAT(absl::StrJoin(RenderStatus(status, {.colour = false}), "\n"), HasSubstr("\n" + named));
+  EXPECT_THAT(RenderLine(status), testing::EndsWith("waiting for w2, w3 (2 of 4 arrived);" + named));
+}
+
+TEST(Dashboard, ADepartedWorkerDoesNothing) {
+  v1::ListWorkersReply workers = OneWorker("w0");
+  workers.mutable_workers(0)->set_state("left");
+  const std::string table = absl::StrJoin(RenderWorkers(workers, {.width = 150, .colour = false}), "\n");
+  EXPECT_THAT(table, AllOf(HasSubstr("left     -           -  "), Not(HasSubstr("training"))));
+  workers.mutable_workers(0)->set_state("draining");
+  EXPECT_THAT(absl::StrJoin(RenderWorkers(workers, {.width = 150, .colour = false}), "\n"),
+              HasSubstr("draining training    23/50"));
+  workers.mutable_workers(0)->clear_progress();
+  EXPECT_THAT(absl::StrJoin(RenderWorkers(workers, {.width = 150, .colour = false}), "\n"),
+              HasSubstr("draining -           -  "));
+}
+
+TEST(Dashboard, OneEvaluationIsNoProgress) {
+  v1::GetStatusReply status = Training();
+  status.mutable_evaluations()->DeleteSubrange(1, 1);
+  EXPECT_THAT(absl::StrJoin(RenderSummary(status, {.colour = false}), "\n"),
+              AllOf(HasSubstr("validation loss  5.545"), Not(HasSubstr("->"))));
 }
 
 TEST(Dashboard, ShowsWhoIsSuspectAndWhatPrivacyIsSpent) {

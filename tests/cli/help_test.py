@@ -150,6 +150,21 @@ class Checks:
             if done.returncode != 2 or "--help' for" not in done.stderr or done.stdout:
                 self.complaints.append(f"atollctl {' '.join(arguments)}: {done.returncode}, {done.stderr.strip()}")
 
+    def check_full_disk(self):
+        """Output that could not be written is no success: a script would keep an empty file."""
+        for name in (*PROGRAMS, "atoll-engine", "atoll-simulate"):
+            program = self.programs / name
+            if not program.exists():
+                continue
+            for option in ("--help", "--version"):
+                if (name, option) == ("atoll-simulate", "--version"):
+                    continue  # it has none
+                with open("/dev/full", "wb") as full:
+                    done = subprocess.run([program, option], stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                                          timeout=60, check=False)
+                if done.returncode != 4 or f"{name}: standard output was not written" not in done.stderr:
+                    self.complaints.append(f"{name} {option} >/dev/full: exit code {done.returncode}, {done.stderr!r}")
+
 
 def main():
     checks = Checks(pathlib.Path(sys.argv[1]).resolve())
@@ -160,6 +175,7 @@ def main():
     checks.check_tables(pathlib.Path(sys.argv[2]))
     checks.check_examples()
     checks.check_suggestions()
+    checks.check_full_disk()
     for complaint in checks.complaints:
         print(complaint, file=sys.stderr)
     print(f"{len(checks.pages)} help texts, {len(checks.complaints)} complaints")

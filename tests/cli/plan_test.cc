@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -267,11 +268,17 @@ TEST(Plan, NamesTheLargestCauseOfLostTime) {
   run.push_codec = CodecKind::kFp32;
   run.pull_delta = CodecKind::kE3m0;
   EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
-              AllOf(HasSubstr("upload of contributions"), HasSubstr("codec.push help")));
+              AllOf(HasSubstr("upload of contributions"),
+                    HasSubstr("more inner.steps, or codec.push: e3m0, or sync.mode: overlapped help")));
   run.push_codec = CodecKind::kE3m0;
   run.pull_delta = std::nullopt;
   EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
-              AllOf(HasSubstr("download of versions"), HasSubstr("codec.pull_delta help")));
+              AllOf(HasSubstr("download of versions"),
+                    HasSubstr("more inner.steps, or codec.pull_delta: e3m0, or sync.mode: overlapped help")));
+  run.pull_delta = CodecKind::kE3m0;
+  links.bandwidth_bits_per_s = 1e7;
+  EXPECT_THAT(absl::StrJoin(Plan(run, links).warnings, "\n"),
+              AllOf(HasSubstr("more inner.steps, or sync.mode: overlapped help"), Not(HasSubstr("codec."))));
 }
 
 TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
@@ -291,6 +298,58 @@ TEST(Plan, WarnsOfARunThatCompressesOneDirectionOnly) {
   EXPECT_EQ(warnings(CodecKind::kE3m0, CodecKind::kFp32, CodecKind::kE3m0), "");
   EXPECT_EQ(warnings(CodecKind::kInt8, CodecKind::kBf16, std::nullopt), "");
   EXPECT_EQ(warnings(CodecKind::kFp32, CodecKind::kFp32, std::nullopt), "");
+}
+
+TEST(Plan, KnowsThatNoSparseCodecShrinksDownloads) {
+  const PlanAssumptions links{
+      .bandwidth_bits_per_s = 1e7, .coordinator_bandwidth_bits_per_s = 1e9, .latency_s = 0, .step_s = 0.1};
+  RunOptions run = Gpt2Small();
+  run.push_codec = CodecKind::kTopK64;
+  run.pull_delta = CodecKind::kE3m0;
+  EXPECT_THAT(
+      Plan(run, links).warnings,
+      ElementsAre(AllOf(HasSubstr("codec.push: topk64 shrinks only uploads: 0.1"),
+                        HasSubstr("4.12 down, which is 96 % of all bytes. It has no form for downloads; "
+                                  "their smallest is codec.pull_delta: e3m0")),
+                  AllOf(HasSubstr("is the download of versions: more inner.steps, or sync.mode: "
+                                  "overlapped help"),
+                        Not(HasSubstr("codec")))));
+  run.sync.mode = SyncMode::kOverlapped;
+  run.sync.fragments = 4;
+  PlanAssumptions thin = links;
+  thin.bandwidth_bits_per_s = 2e6;
+  EXPECT_THAT(
+      Plan(run, thin).warnings.back(),
+      AllOf(HasSubstr("so that pushes are skipped: more inner.steps helps"), Not(HasSubstr("codec"))));
+}
+
+TEST(Plan, CountsThePassesOverTheText) {
+  const TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());
+  constexpr uint64_t kHeader = 1024, kTokens = 40'000;
+  ASSERT_TRUE(
+      WriteFileAtomically(dir.File("tokens/train_000.bin"), std::string(kHeader + 2 * kTokens, '\0')).ok());
+  const std::string yaml =
+      "run: {name: tiny, workers: 2, rounds: 50}\n"
+      "model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}\n"
+      "data: {tokenizer: bytes}\ninner: {steps: 125, learning_rate: 1e-3, batch: 2}\n";  // 400,000 tokens
+  const auto plan = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), text).ok());
+    const Outcome outcome = Atollctl().Run({"plan", dir.File("run.yaml"), "--data", dir.File("tokens")});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  constexpr char kWarning[] =
+      "warning: the run reads its training text 10 times (400k tokens planned, 40.0k in the text)";
+  EXPECT_THAT(plan(yaml), AllOf(HasSubstr("passes over the text"), HasSubstr("40.0k training tokens"),
+                                HasSubstr(kWarning), HasSubstr("use more text or fewer run.rounds")));
+  EXPECT_THAT(plan(absl::StrReplaceAll(yaml, {{"rounds: 50", "rounds: 20"}})),
+              AllOf(HasSubstr("passes over the text"), Not(HasSubstr("reads its training text"))));
+  // Each of the two workers has such a text of its own.
+  EXPECT_THAT(plan(absl::StrReplaceAll(yaml, {{"tokenizer: bytes", "tokenizer: bytes, mode: local"}})),
+              HasSubstr("reads its training text 5 times"));
+  const Outcome absent = Atollctl().Run({"plan", dir.File("run.yaml"), "--data", dir.File("absent")});
+  EXPECT_EQ(absent.exit_code, 6) << absent.err;
 }
 
 TEST(Plan, ValidateWarnsToo) {

@@ -108,7 +108,7 @@ class Test:
             for arguments in [*LOOKS, *LOCAL]:
                 if "--follow" in arguments:
                     continue
-                codes, words = ((0,), ()) if "--help" in arguments else ((4,), ("standard output",))
+                codes, words = (4,), ("standard output",)
                 if arguments[:2] in (["checkpoint", "list"], ["metrics", "export"]):
                     codes, words = (0, 4), ()  # there may be nothing to show yet
                 if arguments[0] == "verify":

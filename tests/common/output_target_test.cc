@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/file_descriptor.h"
 #include "common/partial_file.h"
@@ -144,13 +145,73 @@ TEST_F(OutputTargetTest, APipeThatNobodyReadsIsAnError) {
               HasSubstr("must not be replaced"));
 }
 
-TEST_F(OutputTargetTest, AnOpenFileWithoutANameIsAnError) {
-  ASSERT_TRUE(WriteFileAtomically(dir_.File("gone"), "x").ok());
+TEST_F(OutputTargetTest, AFileBehindADescriptorIsWrittenToAndNotReplaced) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("log"), "first\n").ok());
+  const auto inode = [this] {
+    struct stat info {};
+    EXPECT_EQ(::stat(dir_.File("log").c_str(), &info), 0);
+    return info.st_ino;
+  };
+  const auto before = inode();
+  const FileDescriptor appends(::open(dir_.File("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  const std::string number = std::to_string(appends.get());
+  Link("/dev/fd/" + number, "link");
+  for (const std::string& name : {"/dev/fd/" + number, "/proc/self/fd/" + number,
+                                  absl::StrCat("/proc/", ::getpid(), "/fd/", number), dir_.File("link")}) {
+    ASSERT_TRUE(IsStream(name)) << name;
+    const absl::Status written = WriteFileAtomically(name, "whole\n");
+    EXPECT_TRUE(written.ok()) << written;
+    const auto file = PartialFile::Create(name);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE(WriteFileAtomically(dir_.File("part"), "part\n").ok());
+    std::filesystem::copy_file(dir_.File("part"), (*file)->partial(),
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_TRUE((*file)->Publish().ok());
+  }
+  EXPECT_EQ(ReadFile(dir_.File("log")).value(),
+            "first\nwhole\npart\nwhole\npart\nwhole\npart\nwhole\npart\n");
+  EXPECT_EQ(inode(), before);
+  EXPECT_NE(::fcntl(appends.get(), F_GETFL) & O_APPEND, 0) << "others share the flags";
+  // Without O_APPEND it is the position that counts, as after `command >FILE`.
+  const FileDescriptor at_begin(::open(dir_.File("log").c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  const std::string begin = "/proc/self/fd/" + std::to_string(at_begin.get());
+  EXPECT_TRUE(WriteFileAtomically(begin, "one ").ok());
+  EXPECT_TRUE(WriteFileAtomically(begin, "two").ok());
+  EXPECT_EQ(ReadFile(dir_.File("log")).value(), "one two");
+}
+
+TEST_F(OutputTargetTest, ADescriptorForReadingIsAnError) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("log"), "x").ok());
+  const FileDescriptor reads(::open(dir_.File("log").c_str(), O_RDONLY | O_CLOEXEC));
+  const absl::Status rejected = WriteFileAtomically("/proc/self/fd/" + std::to_string(reads.get()), "y");
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr("open for reading only"));
+  EXPECT_EQ(ReadFile(dir_.File("log")).value(), "x");
+}
+
+TEST_F(OutputTargetTest, AnOpenFileWithoutANameIsWrittenTo) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("gone"), "").ok());
   const FileDescriptor open(::open(dir_.File("gone").c_str(), O_RDWR | O_CLOEXEC));
-  const std::string link = "/proc/self/fd/" + std::to_string(open.get());
-  EXPECT_EQ(ResolveOutput(link)->path, dir_.File("gone"));
   ASSERT_TRUE(RemoveFile(dir_.File("gone")).ok());
-  EXPECT_THAT(std::string(ResolveOutput(link).status().message()), HasSubstr("has no name any more"));
+  EXPECT_TRUE(WriteFileAtomically("/proc/self/fd/" + std::to_string(open.get()), "x").ok());
+  char c = 0;
+  EXPECT_EQ(::pread(open.get(), &c, 1, 0), 1);
+  EXPECT_EQ(c, 'x');
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+}
+
+TEST_F(OutputTargetTest, AFileThatNobodyMayWriteIsKept) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("kept"), "old", 0400).ok());
+  Link("kept", "link");
+  for (const char* name : {"kept", "link"}) {
+    const absl::Status rejected = PartialFile::Create(dir_.File(name)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
+    EXPECT_THAT(std::string(rejected.message()),
+                HasSubstr("is read-only (mode 0400); give another file name"));
+  }
+  EXPECT_THAT(ListDir(dir_.path()).value(), ElementsAre("kept", "link"));
+  ASSERT_EQ(::chmod(dir_.File("kept").c_str(), 0600), 0);
+  EXPECT_TRUE(PartialFile::Create(dir_.File("kept")).ok());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "protos/config/run_config.h"
 
+#include <algorithm>
+
 #include "common/file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -12,7 +14,10 @@ namespace atl {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string kSource = ATOLL_SOURCE_DIR;
 
@@ -172,6 +177,19 @@ TEST(RunConfigTest, ExplainNamesEverySection) {
     EXPECT_THAT(text, HasSubstr(section));
   }
   EXPECT_THAT(text, HasSubstr("quorum                   1         a number above 0, at most 1\n"));
+}
+
+TEST(RunConfigTest, ExplainsOneSectionOrField) {
+  const std::string all = ExplainRunConfig(), round = ExplainRunConfig("round");
+  EXPECT_THAT(round, AllOf(StartsWith("round: "), HasSubstr("\n  quorum "), Not(HasSubstr("codec: "))));
+  EXPECT_THAT(all, HasSubstr(round));
+  EXPECT_THAT(ExplainRunConfig("model"), HasSubstr("model.gpt: "));
+  const std::string quorum = ExplainRunConfig("round.quorum");
+  EXPECT_THAT(quorum, AllOf(StartsWith("round: "), HasSubstr("\n  quorum ")));
+  EXPECT_EQ(std::ranges::count(quorum, '\n'), 3) << quorum;
+  for (const char* absent : {"roun", "round.", "round.quoru", "quorum", "round.quorum.x"}) {
+    EXPECT_EQ(ExplainRunConfig(absent), "") << absent;
+  }
 }
 
 }  // namespace

@@ -23,6 +23,13 @@ def main():
         code, output = simulate(program, f"{option}={value}")
         if code != USAGE or option not in output or "held" in output:
             complaints.append(f"{option}={value}: exit code {code}: {output}")
+    # One range: --seed is its first number, --seeds its length.
+    code, output = simulate(program, "--seed", "7", "--seeds", "3", "--hours", "0.01")
+    ran = [line.split()[1] for line in output.splitlines() if " versions of " in line]
+    if code != 0 or ran != ["7", "8", "9"] or "3 seeds in" not in output:
+        complaints.append(f"--seed 7 --seeds 3: exit code {code}: {output}")
+    if "--seed + 1" not in simulate(program, "--help")[1]:
+        complaints.append("--help does not say which seeds --seeds runs")
     for workers in ("1", "2", "3"):
         code, output = simulate(program, "--workers", workers, "--seeds", str(SEEDS), "--jobs", "2", "--quiet")
         if code != 0 or f"{SEEDS} seeds" not in output or "every property held" not in output:

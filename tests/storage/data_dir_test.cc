@@ -85,6 +85,23 @@ TEST_F(DataDirTest, AFolderOfOthersIsRejectedAndStaysAsItIs) {
   }
 }
 
+TEST_F(DataDirTest, ACopyInsideAFolderIsNamed) {
+  // What `cp -r checkpoints/c1 FOLDER` makes of a folder that exists.
+  const std::string folder = NewFolder(), copy = JoinPath(folder, "c1");
+  MakeRun(copy);
+  const auto before = TreeOf(folder);
+  for (const bool create : {true, false}) {
+    const absl::Status rejected = Open(folder, create).status();
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(rejected.ToString(), HasSubstr(copy +
+                                               " is a run or a checkpoint: 'cp -r' copies into a folder that "
+                                               "exists; give " +
+                                               copy));
+  }
+  EXPECT_TRUE(TreeOf(folder) == before);
+  EXPECT_TRUE(Open(copy).ok());
+}
+
 TEST_F(DataDirTest, ALockFileOfAnotherProgramIsNotReplaced) {
   const std::string folder = NewFolder();
   ASSERT_TRUE(CreateDirs(folder).ok());

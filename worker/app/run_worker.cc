@@ -10,6 +10,7 @@
 #include "common/process_setup.h"
 #include "common/shutdown.h"
 #include "common/status.h"
+#include "core/data_passes.h"
 #include "worker/app/commands.h"
 #include "worker/data/dataset.h"
 #include "worker/torch/hardware.h"
@@ -66,13 +67,18 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
 
 WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
   const SystemClock clock{};
-  auto process = WorkerProcess::Create(
-      {.program = "atoll-worker",
-       .flags = flags.member,
-       .worker = std::move(options),
-       .make_replica = [&](const JoinedRun& info) { return BuildReplica(flags, info, &clock); },
-       .log = log},
-      &clock);
+  const bool trains = options.join.role == WorkerRole::kTrainer;
+  const auto build = [&, trains, train_tokens = options.join.dataset->train_tokens](const JoinedRun& info) {
+    const std::string passes = trains ? PassesWarning(info.run, train_tokens) : "";
+    if (!passes.empty()) log.Warning(passes);
+    return BuildReplica(flags, info, &clock);
+  };
+  auto process = WorkerProcess::Create({.program = "atoll-worker",
+                                        .flags = flags.member,
+                                        .worker = std::move(options),
+                                        .make_replica = build,
+                                        .log = log},
+                                       &clock);
   if (!process.ok()) return Fail(log, process.status(), SetupExitCode(process.status()));
   shutdown.OnRequest([drain = (*process)->drain()] { drain->Drain(); });
   const WorkerEnd end = (*process)->Run();

@@ -175,6 +175,8 @@ TEST_F(RestoreTest, AFinishedRunLivesAgain) {
     Round(base);
   }
   const Version end = run.coordinator().GetStatus(0).fragments[0].version;
+  const absl::Status over = admin().ControlRun(kAnn, RunAction::kPause, "").status();
+  EXPECT_THAT(std::string(over.message()), HasSubstr("'atollctl checkpoint restore NAME' continues it"));
   (void)Restore("one");
   JoinAgain();
   EXPECT_NE(run.coordinator().GetStatus(0).state, RunState::kFinished);
