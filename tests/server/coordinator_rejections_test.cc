@@ -87,6 +87,23 @@ TEST_F(CoordinatorRejections, AQuestionAfterAPushStartsNoUpload) {
   EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
 }
 
+TEST_F(CoordinatorRejections, APushWithoutStepsOrTokens) {
+  for (const PushVariation& claims : {PushVariation{.tokens = 0}, PushVariation{.steps = 0}}) {
+    const absl::Status pushed = run_.Push(workers_[0], 0, Delta(), claims).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(pushed)) << pushed;
+    EXPECT_NE(pushed.message().find(claims.steps == 0 ? "PushHeader.steps" : "PushHeader.tokens"),
+              std::string::npos)
+        << pushed;
+  }
+  NothingArrived();
+  EXPECT_EQ(run_.coordinator().GetPushStatus(workers_[0], kFirst)->stage, PushStage::kUnknown);
+  const PushVariation absurd{.tokens = uint64_t{1} << 63, .steps = 0xffffffff};
+  ASSERT_TRUE(run_.Push(workers_[0], 0, Delta(), absurd).ok()) << "it counts with what was assigned";
+  ASSERT_TRUE(run_.Push(workers_[1], 0, Delta(), {.tokens = 1, .steps = 1}).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(1).rounds.back().tokens, 2 * kStepTokens + 1);
+}
+
 TEST_F(CoordinatorRejections, WhatIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e37F}) {
