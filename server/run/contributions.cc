@@ -110,6 +110,7 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRe
   Admission admission{.contribution = ContributionOf(caller, header),
                       .claimed_position = header.samples_consumed,
                       .elements = fragment.layout().elements};
+  if (!fragment.config().run.privacy.noisy()) admission.zero_gaps = fragment.shared_layout();
   // What a worker says of itself is capped by what it was assigned.
   ATOLL_RETURN_IF_ERROR(
       core_.members.assignments().Cap(*member, fragment.config().run, admission.contribution));
