@@ -14,6 +14,7 @@
 #include "cli/plan.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/status.h"
 #include "protos/config/run_config.h"
 
@@ -68,7 +69,10 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   if (config.plan) {
     coordinator = config.plan->coordinator.peak();
     if (config.plan->worker) worker = config.plan->worker->total();
-    disk = {config.plan->disk.peak(), config.plan->disk.remedy()};
+    const PlannedDisk& planned = config.plan->disk;
+    disk = {.bytes = planned.peak(),
+            .checkpoint_bytes = planned.checkpoint_bytes * (planned.checkpoints + planned.replaced),
+            .remedy = planned.remedy()};
   }
   append(CheckHost(coordinator, worker));
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
@@ -83,7 +87,8 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) {
     append({CheckRunDirectory(options.dir, target.run)});
-    append(CheckDisk(options.dir, disk, clock));
+    const auto folder = UsableFolder(options.dir);
+    if (folder.ok()) append(CheckDisk(options.dir, *folder, disk, clock));
   }
   std::optional<ConfiguredTokens> tokens;
   if (config.run && config.run->model.external() == nullptr)
@@ -110,10 +115,11 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
   auto options = std::make_shared<DoctorOptions>();
   doctor->add_option("CONFIG", options->config,
                      "Configuration file of the run (YAML); its needs are compared with this machine");
-  doctor->add_option("--data", options->data, "Folder of token files to check");
-  doctor->add_option(
-      "--dir", options->dir,
-      "Data directory of the coordinator, existing or planned: whose run it holds, and its disk");
+  doctor->add_option("--data", options->data, "Folder of token files to check")->check(NotEmpty());
+  doctor
+      ->add_option("--dir", options->dir,
+                   "Data directory of the coordinator, existing or planned: whose run it holds, and its disk")
+      ->check(NotEmpty());
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
   SetHelp(

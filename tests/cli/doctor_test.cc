@@ -1,6 +1,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "cli/doctor/check.h"
 #include "cli/doctor/disk.h"
@@ -49,7 +53,14 @@ TEST(Judge, DiskAndNetwork) {
   const DiskNeed need{.bytes = 11, .remedy = "a larger disk"};
   EXPECT_EQ(JudgeFreeSpace(10, need).verdict, Verdict::kFail);
   EXPECT_EQ(JudgeFreeSpace(10, need).advice, need.remedy);
+  const DiskNeed unknown{.remedy = "set model.external.parameters"};
+  EXPECT_EQ(JudgeFreeSpace(10, unknown).advice, unknown.remedy);
   EXPECT_EQ(JudgeFreeSpace(11, need).verdict, Verdict::kOk);
+  const DiskNeed resumed{.bytes = 11, .checkpoint_bytes = 4, .used_bytes = 5};
+  EXPECT_EQ(JudgeFreeSpace(6, resumed).verdict, Verdict::kOk) << "the run's own files are part of its need";
+  EXPECT_EQ(JudgeFreeSpace(5, resumed).verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeFreeSpace(5, resumed).text,
+            "5 B free, the run needs 11 B, 4 B of it for checkpoints; its directory uses 5 B now");
   EXPECT_EQ(JudgeRoundTrip("data port", "a:1", 0.7).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(3600, 0.01).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(-5.4, 0.5).verdict, Verdict::kOk) << "the round trip may explain it";
@@ -91,6 +102,64 @@ TEST(Judge, RunDirectory) {
   EXPECT_EQ(JudgeRunDirectory("d", absl::InvalidArgumentError("photos"), "a").verdict, Verdict::kFail);
   EXPECT_EQ(JudgeRunDirectory("d", absl::DataLossError("torn"), "a").verdict, Verdict::kWarn)
       << "the coordinator may just write it";
+}
+
+TEST(Doctor, ADirectoryThatCannotBeMadeFails) {
+  TestDir dir;
+  ASSERT_TRUE(WriteFileAtomically(dir.File("file"), "x").ok());
+  std::filesystem::create_symlink("nowhere", dir.File("dangling"));
+  std::filesystem::create_symlink("loop", dir.File("loop"));
+  const Atollctl atollctl({"--json", "--timeout", "0.3"});
+  const auto check = [&](const std::string& folder) {
+    const Outcome outcome = atollctl.Run({"doctor", "--dir", folder});
+    EXPECT_EQ(outcome.exit_code, 1) << folder;
+    EXPECT_EQ(CheckNamed(outcome, "disk speed"), nlohmann::json()) << "no other folder is measured instead";
+    const auto found = CheckNamed(outcome, "data directory");
+    EXPECT_EQ(found["verdict"], "fail") << folder;
+    EXPECT_THAT(found["advice"].get<std::string>(), HasSubstr("--dir"));
+    return found["text"].get<std::string>();
+  };
+  EXPECT_EQ(check(dir.File("file")), dir.File("file") + " is not a folder");
+  EXPECT_EQ(check(dir.File("file/a/b")), dir.File("file") + " is not a folder");
+  EXPECT_EQ(check(dir.File("dangling")), dir.File("dangling") + " is a link that leads to no folder");
+  EXPECT_EQ(check(dir.File("dangling/a")), dir.File("dangling") + " is a link that leads to no folder");
+  EXPECT_THAT(check(dir.File("loop/a")), HasSubstr("loop/a"));
+  EXPECT_THAT(check("/proc/run1"), HasSubstr("make a folder in /proc")) << "not even root can";
+  EXPECT_EQ(ListDir(dir.path()).value().size(), 3u) << "nothing is left behind";
+}
+
+/// As a user without rights: root may write everywhere.
+void ExitWithVerdictInReadOnlyFolder(const std::string& folder) {
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+  ::_exit(CheckRunDirectory(folder, "").verdict == Verdict::kFail ? 0 : 1);
+}
+
+TEST(Doctor, AReadOnlyParentFails) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("read-only")).ok());
+  ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(dir.File("read-only").c_str(), 0555), 0);
+  EXPECT_EXIT(ExitWithVerdictInReadOnlyFolder(dir.File("read-only/run1")), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ExitWithVerdictInReadOnlyFolder(dir.File("read-only")), testing::ExitedWithCode(0), "");
+}
+
+TEST(Doctor, RefusesEmptyFolderNames) {
+  for (const char* option : {"--dir", "--data"}) {
+    const Outcome outcome = Atollctl().Run({"doctor", option, ""});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(option));
+  }
+}
+
+TEST(Doctor, FilesOfARunCountOnce) {
+  TestDir dir;
+  EXPECT_EQ(UsedBytes(dir.File("absent")), 0u);
+  ASSERT_TRUE(CreateDirs(dir.File("sst")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("sst/1"), std::string(1 << 20, 'x')).ok());
+  const uint64_t used = UsedBytes(dir.path());
+  EXPECT_GE(used, uint64_t{1} << 20);
+  std::filesystem::create_hard_link(dir.File("sst/1"), dir.File("sst/2"));
+  EXPECT_EQ(UsedBytes(dir.path()), used) << "a checkpoint shares its files with the run";
 }
 
 TEST(Doctor, AnAdminPortThatDeniesAWorkerIsNoStrangers) {
