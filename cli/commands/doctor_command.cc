@@ -35,10 +35,13 @@ struct ConfigFindings {
   std::optional<RunPlan> plan;
 };
 
+constexpr char kUnknownSize[] =
+    "set model.external.parameters to the model's number of parameters to compare memory and disk";
+
 absl::Status Plan(const std::string& file, ConfigFindings& findings) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
   ATOLL_ASSIGN_OR_RETURN(findings.run, ToRunOptions(config));
-  if (!findings.run->model.size_known()) return absl::OkStatus();  // nobody knows what it needs
+  if (!findings.run->model.size_known()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(findings.plan, MakePlan(*findings.run, {}));
   return absl::OkStatus();
 }
@@ -46,11 +49,43 @@ absl::Status Plan(const std::string& file, ConfigFindings& findings) {
 ConfigFindings CheckConfig(const std::string& file) {
   ConfigFindings findings;
   const absl::Status status = Plan(file, findings);
-  findings.check = status.ok() ? Ok("configuration",
-                                    absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file))
-                               : Fail("configuration", std::string(status.message()),
-                                      "correct it; 'atollctl config explain' lists the fields");
+  if (!status.ok()) {
+    findings.check = Fail("configuration", std::string(status.message()),
+                          "correct it; 'atollctl config explain' lists the fields");
+  } else if (findings.plan) {
+    findings.check =
+        Ok("configuration", absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file));
+  } else {
+    findings.check = Ok("configuration",
+                        absl::StrFormat("%s is valid; the size of its external model is not known", file));
+    findings.check.advice = kUnknownSize;
+  }
   return findings;
+}
+
+HostNeed HostNeedOf(const ConfigFindings& config) {
+  HostNeed need;
+  need.own_loop = config.run && config.run->model.external() != nullptr;
+  if (!config.plan) return need;
+  need.coordinator_bytes = config.plan->coordinator.peak();
+  if (config.plan->worker) need.worker_bytes = config.plan->worker->total();
+  return need;
+}
+
+std::optional<DiskNeed> DiskNeedOf(const ConfigFindings& config) {
+  if (!config.run) return std::nullopt;
+  if (!config.plan) return DiskNeed{.remedy = kUnknownSize};
+  const PlannedDisk& planned = config.plan->disk;
+  return DiskNeed{.bytes = planned.peak(),
+                  .checkpoint_bytes = planned.checkpoint_bytes * (planned.checkpoints + planned.replaced),
+                  .remedy = planned.remedy()};
+}
+
+std::vector<Check> CheckData(const std::string& folder, const ConfigFindings& config) {
+  if (!config.run) return CheckTokens(folder, std::nullopt);
+  if (config.run->model.external() != nullptr) return CheckDataOfOwnLoop(folder);
+  return CheckTokens(folder, ConfiguredTokens{.tokenizer = config.run->data.tokenizer,
+                                              .vocabulary = config.run->model.vocabulary()});
 }
 
 absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
@@ -64,17 +99,7 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
     config = CheckConfig(options.config);
     append({config.check});
   }
-  std::optional<uint64_t> coordinator, worker;
-  std::optional<DiskNeed> disk;
-  if (config.plan) {
-    coordinator = config.plan->coordinator.peak();
-    if (config.plan->worker) worker = config.plan->worker->total();
-    const PlannedDisk& planned = config.plan->disk;
-    disk = {.bytes = planned.peak(),
-            .checkpoint_bytes = planned.checkpoint_bytes * (planned.checkpoints + planned.replaced),
-            .remedy = planned.remedy()};
-  }
-  append(CheckHost(coordinator, worker));
+  append(CheckHost(HostNeedOf(config)));
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
   NetworkTarget target{.coordinator = global.coordinator,
                        .admin = global.admin,
@@ -88,12 +113,9 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   if (!options.dir.empty()) {
     append({CheckRunDirectory(options.dir, target.run)});
     const auto folder = UsableFolder(options.dir);
-    if (folder.ok()) append(CheckDisk(options.dir, *folder, disk, clock));
+    if (folder.ok()) append(CheckDisk(options.dir, *folder, DiskNeedOf(config), clock));
   }
-  std::optional<ConfiguredTokens> tokens;
-  if (config.run && config.run->model.external() == nullptr)
-    tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
-  append(CheckTokens(options.data, tokens));
+  append(CheckData(options.data, config));
   if (global.json) {
     std::printf("%s\n", ChecksToJson(checks).c_str());
   } else {

@@ -38,9 +38,16 @@ TEST(Judge, Host) {
   EXPECT_THAT(JudgeBlas("libblas.so.3", std::nullopt).advice, HasSubstr("libopenblas0-openmp"));
   EXPECT_EQ(JudgeBlas("libblas.so.3", 1).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeBlas("", std::nullopt).verdict, Verdict::kWarn);
-  EXPECT_EQ(JudgeMemory(100, 50, 50).verdict, Verdict::kOk);
-  EXPECT_EQ(JudgeMemory(100, 150, 50).verdict, Verdict::kWarn);
-  EXPECT_EQ(JudgeMemory(100, 150, 150).verdict, Verdict::kFail);
+  const auto memory = [](uint64_t coordinator, std::optional<uint64_t> worker) {
+    return JudgeMemory(100, {.coordinator_bytes = coordinator, .worker_bytes = worker});
+  };
+  EXPECT_EQ(memory(50, 50).verdict, Verdict::kOk);
+  EXPECT_EQ(memory(150, 50).verdict, Verdict::kWarn);
+  EXPECT_EQ(memory(150, 150).verdict, Verdict::kFail);
+  const Check external = memory(150, std::nullopt);
+  EXPECT_EQ(external.verdict, Verdict::kWarn);
+  EXPECT_THAT(external.text, HasSubstr("the coordinator needs 150 B, a worker of an external model what"));
+  EXPECT_THAT(external.advice, HasSubstr("the coordinator does not fit here"));
 }
 
 TEST(Judge, DiskAndNetwork) {
@@ -245,6 +252,38 @@ TEST(Doctor, ChecksConfigurationDiskAndTokens) {
   EXPECT_EQ(ListDir(dir.path()).value().size(), 1u) << "the probe is gone";
   ASSERT_TRUE(WriteFileAtomically(dir.File("bad.yaml"), "run: {nme: x}").ok());
   EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", dir.File("bad.yaml")}), "configuration")["verdict"], "fail");
+}
+
+TEST(Doctor, AnExternalModelGetsNoAdviceForGpt) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("images")).ok());
+  const auto write = [&](const std::string& model) {
+    const std::string config = "run: {name: e, workers: 2, rounds: 9}\nmodel: " + model +
+                               "\ninner: {steps: 2, learning_rate: 1e-3, batch: 2}\n";
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), config).ok());
+  };
+  const auto doctor = [&](const std::string& folder) {
+    return Atollctl({"--json", "--timeout", "0.3"})
+        .Run({"doctor", dir.File("run.yaml"), "--dir", dir.File("run1"), "--data", dir.File(folder)});
+  };
+  write("external");
+  const Outcome unknown = doctor("images");
+  EXPECT_EQ(CheckNamed(unknown, "data")["verdict"], "ok") << unknown.out;
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("atoll-data"))) << "its workers read their own data";
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("libopenblas"))) << "they do not use Atoll's LibTorch";
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("inner.precision")));
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("atollctl plan"))) << "it needs the number of parameters";
+  EXPECT_THAT(CheckNamed(unknown, "configuration")["advice"].get<std::string>(),
+              HasSubstr("model.external.parameters"));
+  EXPECT_EQ(CheckNamed(doctor("absent"), "data")["verdict"], "fail");
+  write("{external: {parameters: 1000000}}");
+  const Outcome known = doctor("images");
+  EXPECT_THAT(CheckNamed(known, "memory")["text"].get<std::string>(), HasSubstr("the coordinator needs"));
+  EXPECT_THAT(CheckNamed(known, "disk space")["text"].get<std::string>(), HasSubstr("the run needs"));
+  write("{external: {parameters: 1000000000000}}");
+  const Outcome huge = doctor("images");
+  EXPECT_EQ(CheckNamed(huge, "memory")["verdict"], "warn") << huge.out;
+  EXPECT_EQ(CheckNamed(huge, "disk space")["verdict"], "fail") << huge.out;
 }
 
 TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {
