@@ -110,10 +110,14 @@ int main(int argc, char** argv) {
   atl::SetHelp(app, ProgramHelp());
   if (const auto code = atl::ParseCommandLine(app, argc, argv)) return atl::ToInt(*code);
   global.admin_given = app.get_option("--admin")->count() > 0;
-  global.admin_named = std::any_of(argv, argv + argc, [](const char* argument) {
-    return absl::StartsWith(argument, "--admin=") || std::string(argument) == "--admin";
-  });
+  const auto named = [&](const std::string& option) {
+    return std::any_of(argv, argv + argc, [&](const char* argument) {
+      return absl::StartsWith(argument, option + "=") || argument == option;
+    });
+  };
+  global.admin_named = named("--admin");
   global.coordinator_given = app.get_option("--coordinator")->count() > 0;
+  global.coordinator_named = named("--coordinator");
   if (global.user.empty()) global.user = LoginName();
   // As the specification requires, an invalid traceparent counts as absent.
   const atl::ScopedTrace trace(atl::ParseTraceparent(global.traceparent).value_or(atl::NewTrace()));

@@ -28,6 +28,7 @@ struct GlobalOptions {
   bool admin_given = false;
   bool admin_named = false;  // on this command line, not only by ATOLL_ADMIN
   bool coordinator_given = false;
+  bool coordinator_named = false;
   ClientSecurityFlags security_flags;
   /// Reads the files of the flags at the first call, so that commands without a coordinator do not need them.
   std::function<absl::StatusOr<SecurityPtr>()> security;

@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/config_file.h"
 #include "cli/doctor/disk.h"
@@ -88,6 +90,46 @@ std::vector<Check> CheckData(const std::string& folder, const ConfigFindings& co
                                               .vocabulary = config.run->model.vocabulary()});
 }
 
+/// As a word of a POSIX shell.
+std::string ShellWord(const std::string& text) {
+  constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:[]@%+=,";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
+}
+
+/// Empty without CONFIG and --dir: then this need not be the coordinator's machine.
+std::string StartCommand(const GlobalOptions& global, const DoctorOptions& options) {
+  if (options.config.empty() && options.dir.empty()) return "";
+  const auto word = [](const std::string& text, const char* otherwise) {
+    return text.empty() ? std::string(otherwise) : ShellWord(text);
+  };
+  std::string command = absl::StrFormat("atoll-coordinator --config %s --data-dir %s",
+                                        word(options.config, "CONFIG"), word(options.dir, "DIR"));
+  if (global.coordinator_given) absl::StrAppend(&command, " --listen ", ShellWord(global.coordinator));
+  if (global.admin_given) absl::StrAppend(&command, " --admin-listen ", ShellWord(global.admin));
+  return command;
+}
+
+/// --dir says that this is the coordinator's machine. --coordinator without --admin says that it is a
+/// worker's: ATOLL_ADMIN may be exported for everything on it.
+NetworkTarget TargetOf(const GlobalOptions& global, const DoctorOptions& options,
+                       const ConfigFindings& config, const SecurityPtr& security) {
+  const bool starts_here = !options.dir.empty();
+  const bool only_data =
+      global.coordinator_given && !global.admin_named && (global.coordinator_named || !global.admin_given);
+  return {.coordinator = global.coordinator,
+          .admin = global.admin,
+          .coordinator_given = global.coordinator_given,
+          .admin_given = global.admin_named || (global.admin_given && !global.coordinator_given),
+          .starts_here = starts_here,
+          .checks_admin = starts_here || !only_data,
+          .start_command = StartCommand(global, options),
+          .run = config.run ? config.run->name : "",
+          .deadline = Seconds(std::min(global.timeout_s, 3.0)),
+          .security = security,
+          .notice = WaitNoticeFor(global)};
+}
+
 absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   const SystemClock clock{};
   std::vector<Check> checks;
@@ -101,14 +143,7 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
   }
   append(CheckHost(HostNeedOf(config)));
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
-  NetworkTarget target{.coordinator = global.coordinator,
-                       .admin = global.admin,
-                       .coordinator_given = global.coordinator_given,
-                       .admin_given = global.admin_given,
-                       .run = config.run ? config.run->name : "",
-                       .deadline = Seconds(std::min(global.timeout_s, 3.0)),
-                       .security = security,
-                       .notice = WaitNoticeFor(global)};
+  const NetworkTarget target = TargetOf(global, options, config, security);
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) {
     append({CheckRunDirectory(options.dir, target.run)});
