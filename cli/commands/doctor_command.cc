@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/config_file.h"
 #include "cli/doctor/disk.h"
@@ -14,6 +16,7 @@
 #include "cli/plan.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
+#include "common/command_line/parse.h"
 #include "common/status.h"
 #include "protos/config/run_config.h"
 
@@ -34,10 +37,13 @@ struct ConfigFindings {
   std::optional<RunPlan> plan;
 };
 
+constexpr char kUnknownSize[] =
+    "set model.external.parameters to the model's number of parameters to compare memory and disk";
+
 absl::Status Plan(const std::string& file, ConfigFindings& findings) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
   ATOLL_ASSIGN_OR_RETURN(findings.run, ToRunOptions(config));
-  if (!findings.run->model.size_known()) return absl::OkStatus();  // nobody knows what it needs
+  if (!findings.run->model.size_known()) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(findings.plan, MakePlan(*findings.run, {}));
   return absl::OkStatus();
 }
@@ -45,15 +51,93 @@ absl::Status Plan(const std::string& file, ConfigFindings& findings) {
 ConfigFindings CheckConfig(const std::string& file) {
   ConfigFindings findings;
   const absl::Status status = Plan(file, findings);
-  findings.check = status.ok() ? Ok("configuration",
-                                    absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file))
-                               : Fail("configuration", std::string(status.message()),
-                                      "correct it; 'atollctl config explain' lists the fields");
+  if (!status.ok()) {
+    findings.check = Fail("configuration", std::string(status.message()),
+                          "correct it; 'atollctl config explain' lists the fields");
+  } else if (findings.plan) {
+    findings.check =
+        Ok("configuration", absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file));
+  } else {
+    findings.check = Ok("configuration",
+                        absl::StrFormat("%s is valid; the size of its external model is not known", file));
+    findings.check.advice = kUnknownSize;
+  }
   return findings;
 }
 
+HostNeed HostNeedOf(const ConfigFindings& config) {
+  HostNeed need;
+  need.own_loop = config.run && config.run->model.external() != nullptr;
+  if (!config.plan) return need;
+  need.coordinator_bytes = config.plan->coordinator.peak();
+  if (config.plan->worker) need.worker_bytes = config.plan->worker->total();
+  return need;
+}
+
+std::optional<DiskNeed> DiskNeedOf(const ConfigFindings& config) {
+  if (!config.run) return std::nullopt;
+  if (!config.plan) return DiskNeed{.remedy = kUnknownSize};
+  const PlannedDisk& planned = config.plan->disk;
+  return DiskNeed{.bytes = planned.peak(),
+                  .checkpoint_bytes = planned.checkpoint_bytes * (planned.checkpoints + planned.replaced),
+                  .remedy = planned.remedy()};
+}
+
+std::vector<Check> CheckData(const std::string& folder, const ConfigFindings& config) {
+  if (!config.run) return CheckTokens(folder, std::nullopt);
+  if (config.run->model.external() != nullptr) return CheckDataOfOwnLoop(folder);
+  return CheckTokens(folder, ConfiguredTokens{.tokenizer = config.run->data.tokenizer,
+                                              .vocabulary = config.run->model.vocabulary()});
+}
+
+/// As a word of a POSIX shell.
+std::string ShellWord(const std::string& text) {
+  constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:[]@%+=,";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
+}
+
+/// Empty without CONFIG and --dir: then this need not be the coordinator's machine.
+std::string StartCommand(const GlobalOptions& global, const DoctorOptions& options) {
+  if (options.config.empty() && options.dir.empty()) return "";
+  const auto word = [](const std::string& text, const char* otherwise) {
+    return text.empty() ? std::string(otherwise) : ShellWord(text);
+  };
+  std::string command = absl::StrFormat("atoll-coordinator --config %s --data-dir %s",
+                                        word(options.config, "CONFIG"), word(options.dir, "DIR"));
+  if (global.coordinator.given())
+    absl::StrAppend(&command, " --listen ", ShellWord(global.coordinator.address));
+  if (global.admin.given()) absl::StrAppend(&command, " --admin-listen ", ShellWord(global.admin.address));
+  return command;
+}
+
+/// --coordinator without --admin says that this is a worker's machine: ATOLL_ADMIN may be exported for
+/// everything on it. --dir says that it is the coordinator's.
+bool ChecksOnlyDataPort(const GlobalOptions& global, const DoctorOptions& options) {
+  return options.dir.empty() && global.coordinator.given() && global.admin.source < global.coordinator.source;
+}
+
+NetworkTarget TargetOf(const GlobalOptions& global, const DoctorOptions& options,
+                       const ConfigFindings& config, const SecurityPtr& security) {
+  const bool only_data = ChecksOnlyDataPort(global, options);
+  return {
+      .coordinator = global.coordinator.address,
+      .admin = global.admin.address,
+      .coordinator_given = global.coordinator.given(),
+      .admin_given = global.admin.on_command_line() || (global.admin.given() && !global.coordinator.given()),
+      .starts_here = !options.dir.empty(),
+      .checks_admin = !only_data,
+      .start_command = StartCommand(global, options),
+      .run = config.run ? config.run->name : "",
+      .deadline = Seconds(std::min(global.timeout_s, 3.0)),
+      .security = security,
+      .notice = WaitNoticeFor(global)};
+}
+
 absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
-  ATOLL_RETURN_IF_ERROR(CheckBothPorts("doctor", global.admin, global.coordinator));
+  if (!ChecksOnlyDataPort(global, options)) {
+    ATOLL_RETURN_IF_ERROR(CheckBothPorts("doctor", global.admin, global.coordinator));
+  }
   const SystemClock clock{};
   std::vector<Check> checks;
   const auto append = [&](std::vector<Check> more) {
@@ -64,32 +148,16 @@ absl::Status Doctor(const GlobalOptions& global, const DoctorOptions& options) {
     config = CheckConfig(options.config);
     append({config.check});
   }
-  std::optional<uint64_t> coordinator, worker;
-  std::optional<DiskNeed> disk;
-  if (config.plan) {
-    coordinator = config.plan->coordinator.peak();
-    if (config.plan->worker) worker = config.plan->worker->total();
-    disk = {config.plan->disk.peak(), config.plan->disk.remedy()};
-  }
-  append(CheckHost(coordinator, worker));
+  append(CheckHost(HostNeedOf(config)));
   ATOLL_ASSIGN_OR_RETURN(const SecurityPtr security, global.security());
-  NetworkTarget target{.coordinator = global.coordinator.address,
-                       .admin = global.admin.address,
-                       .coordinator_given = global.coordinator.given(),
-                       .admin_given = global.admin.given(),
-                       .run = config.run ? config.run->name : "",
-                       .deadline = Seconds(std::min(global.timeout_s, 3.0)),
-                       .security = security,
-                       .notice = WaitNoticeFor(global)};
+  const NetworkTarget target = TargetOf(global, options, config, security);
   append(CheckNetwork(target, clock));
   if (!options.dir.empty()) {
     append({CheckRunDirectory(options.dir, target.run)});
-    append(CheckDisk(options.dir, disk, clock));
+    const auto folder = UsableFolder(options.dir);
+    if (folder.ok()) append(CheckDisk(options.dir, *folder, DiskNeedOf(config), clock));
   }
-  std::optional<ConfiguredTokens> tokens;
-  if (config.run && config.run->model.external() == nullptr)
-    tokens = {config.run->data.tokenizer, config.run->model.vocabulary()};
-  append(CheckTokens(options.data, tokens));
+  append(CheckData(options.data, config));
   if (global.json) {
     std::printf("%s\n", ChecksToJson(checks).c_str());
   } else {
@@ -111,10 +179,11 @@ void AddDoctorCommand(CLI::App& app, const GlobalOptions& global, Action& action
   auto options = std::make_shared<DoctorOptions>();
   doctor->add_option("CONFIG", options->config,
                      "Configuration file of the run (YAML); its needs are compared with this machine");
-  doctor->add_option("--data", options->data, "Folder of token files to check");
-  doctor->add_option(
-      "--dir", options->dir,
-      "Data directory of the coordinator, existing or planned: whose run it holds, and its disk");
+  doctor->add_option("--data", options->data, "Folder of token files to check")->check(NotEmpty());
+  doctor
+      ->add_option("--dir", options->dir,
+                   "Data directory of the coordinator, existing or planned: whose run it holds, and its disk")
+      ->check(NotEmpty());
   doctor->callback(
       [&global, &action, options] { action = [&global, options] { return Doctor(global, *options); }; });
   SetHelp(*doctor,

@@ -1,9 +1,14 @@
 #include "cli/doctor/disk.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/durable_file.h"
@@ -57,15 +62,6 @@ absl::StatusOr<DiskSpeed> Measure(const std::string& path, uint64_t probe_bytes,
   return speed;
 }
 
-std::string NearestFolder(std::string path) {
-  while (!path.empty() && ::access(path.c_str(), F_OK) != 0) {
-    const size_t slash = path.find_last_of('/');
-    if (slash == std::string::npos) return ".";
-    path = slash == 0 ? "/" : path.substr(0, slash);
-  }
-  return path.empty() ? "." : path;
-}
-
 }  // namespace
 
 uint64_t ProbeBytes(uint64_t free_bytes) {
@@ -91,18 +87,40 @@ Check JudgeSyncLatency(double seconds) {
 
 Check JudgeFreeSpace(uint64_t free_bytes, const std::optional<DiskNeed>& need) {
   const std::string text = HumanBytes(free_bytes) + " free";
-  if (!need) {
+  if (!need || !need->bytes) {
     if (free_bytes >= kLittleSpace) return Ok("disk space", text);
-    return Warn("disk space", text, "give a CONFIG to compare this with the needs of the run");
+    return Warn("disk space", text,
+                need ? need->remedy : "give a CONFIG to compare this with the needs of the run");
   }
-  const std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(need->bytes));
-  if (free_bytes >= need->bytes) return Ok("disk space", both);
+  std::string both = absl::StrFormat("%s, the run needs %s", text, HumanBytes(*need->bytes));
+  if (need->checkpoint_bytes > 0) {
+    absl::StrAppendFormat(&both, ", %s of it for checkpoints", HumanBytes(need->checkpoint_bytes));
+  }
+  if (need->used_bytes > 0) {
+    absl::StrAppendFormat(&both, "; its directory uses %s now", HumanBytes(need->used_bytes));
+  }
+  if (free_bytes + need->used_bytes >= *need->bytes) return Ok("disk space", both);
   return Fail("disk space", both, need->remedy);
 }
 
-std::vector<Check> CheckDisk(const std::string& directory, const std::optional<DiskNeed>& need,
-                             const Clock& clock) {
-  const std::string folder = NearestFolder(directory);
+uint64_t UsedBytes(const std::string& directory) {
+  uint64_t used = 0;
+  std::set<std::pair<dev_t, ino_t>> seen;  // checkpoints share files with the run
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  // A coordinator that serves the run may remove files meanwhile: what is gone ends the walk early at worst.
+  for (Walk at(directory, std::filesystem::directory_options::skip_permission_denied, error), end;
+       !error && at != end; at.increment(error)) {
+    struct stat found {};
+    if (::lstat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    if (seen.emplace(found.st_dev, found.st_ino).second) used += static_cast<uint64_t>(found.st_blocks) * 512;
+  }
+  return used;
+}
+
+std::vector<Check> CheckDisk(const std::string& directory, const std::string& folder,
+                             std::optional<DiskNeed> need, const Clock& clock) {
+  if (need && FileExists(JoinPath(directory, "meta/CURRENT"))) need->used_bytes = UsedBytes(directory);
   const std::string probe = JoinPath(folder, absl::StrFormat(".atoll-doctor-%d", ::getpid()));
   const auto space = FreeBytes(folder);
   if (!space.ok())

@@ -11,16 +11,22 @@
 
 namespace atl {
 
-/// The disk space that a run needs.
+/// The disk space that a run needs. Without `bytes`, nobody knows it before a worker brings the model.
 struct DiskNeed {
-  uint64_t bytes = 0;
-  std::string remedy;  // what to do if the disk is smaller
+  std::optional<uint64_t> bytes = std::nullopt;  // in all, at most
+  uint64_t checkpoint_bytes = 0;                 // of these, for automatic checkpoints
+  uint64_t used_bytes = 0;                       // by the data directory as it is
+  std::string remedy = {};                       // what to do if the disk is smaller, or to learn the need
 };
 
-/// Measures the disk of a coordinator's data directory and compares its free space with the needs of the run.
-/// The directory need not exist; its nearest parent is measured. Writes a file of ProbeBytes and removes it.
-std::vector<Check> CheckDisk(const std::string& directory, const std::optional<DiskNeed>& need,
-                             const Clock& clock);
+/// Measures the disk of a coordinator's data directory and compares its free space with the needs of the run:
+/// space that a run in the directory uses already counts as free. The directory need not exist; `folder` is
+/// its nearest parent (UsableFolder). Writes a file of ProbeBytes there and removes it.
+std::vector<Check> CheckDisk(const std::string& directory, const std::string& folder,
+                             std::optional<DiskNeed> need, const Clock& clock);
+
+/// Disk space that the files below a folder use; a file with several names counts once. 0: no such folder.
+uint64_t UsedBytes(const std::string& directory);
 
 /// Bytes to write for a measurement, given the free space: at most 256 MiB, and at most an eighth of the free
 /// space, because a run may use the same disk. 0: too little free space to measure.

@@ -38,7 +38,8 @@ std::string ValueOf(const std::string& text, const std::string& key) {
   return "";
 }
 
-Check Blas() {
+Check Blas(bool own_loop) {
+  if (own_loop) return Ok("blas", "not checked: workers of an external model bring their own libraries");
   constexpr char kLibrary[] = "libblas.so.3";
   void* blas = ::dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (blas == nullptr) return JudgeBlas("", std::nullopt);
@@ -74,7 +75,7 @@ Check OpenFiles() {
 
 }  // namespace
 
-Check JudgeProcessor(const std::string& cpuinfo, unsigned threads) {
+Check JudgeProcessor(const std::string& cpuinfo, unsigned threads, bool own_loop) {
   const std::string x86 = ValueOf(cpuinfo, "flags");
   const std::string features = " " + (x86.empty() ? ValueOf(cpuinfo, "Features") : x86) + " ";
   const auto has = [&](const std::string& name) {
@@ -96,7 +97,8 @@ Check JudgeProcessor(const std::string& cpuinfo, unsigned threads) {
   if (!x86.empty() && !has("avx2")) {
     return Warn("processor", text, "without AVX2 merging and training are several times slower");
   }
-  return Ok("processor", has("amx_bf16") ? text + ": inner.precision bf16 is faster here" : text);
+  const bool faster = has("amx_bf16") && !own_loop;
+  return Ok("processor", faster ? text + ": inner.precision bf16 is faster here" : text);
 }
 
 Check JudgeOpenFiles(uint64_t soft, uint64_t hard) {
@@ -124,29 +126,28 @@ Check JudgeBlas(const std::string& library, std::optional<int> openblas_parallel
               kInstall);
 }
 
-Check JudgeMemory(uint64_t total, std::optional<uint64_t> coordinator_bytes,
-                  std::optional<uint64_t> worker_bytes) {
-  const std::string text = HumanBytes(total) + " in the machine";
-  if (!coordinator_bytes || !worker_bytes) return Ok("memory", text);
-  const std::string needs = absl::StrFormat("%s; the coordinator needs %s, a worker about %s", text,
-                                            HumanBytes(*coordinator_bytes), HumanBytes(*worker_bytes));
-  const bool coordinator_fits = *coordinator_bytes < total;
-  const bool worker_fits = *worker_bytes < total;
-  if (coordinator_fits && worker_fits) return Ok("memory", needs);
+Check JudgeMemory(uint64_t total, const HostNeed& need) {
+  std::string text = HumanBytes(total) + " in the machine";
+  if (!need.coordinator_bytes) return Ok("memory", text);
+  absl::StrAppendFormat(&text, "; the coordinator needs %s, a worker %s", HumanBytes(*need.coordinator_bytes),
+                        need.worker_bytes ? "about " + HumanBytes(*need.worker_bytes)
+                                          : "of an external model what its own loop needs");
+  const bool coordinator_fits = *need.coordinator_bytes < total;
+  const bool worker_fits = !need.worker_bytes || *need.worker_bytes < total;
+  if (coordinator_fits && worker_fits) return Ok("memory", text);
   if (!coordinator_fits && !worker_fits) {
-    return Fail("memory", needs, "neither fits: use a larger machine or a smaller model");
+    return Fail("memory", text, "neither fits: use a larger machine or a smaller model");
   }
-  return Warn("memory", needs,
+  return Warn("memory", text,
               coordinator_fits ? "no worker fits here: run workers elsewhere, or use a smaller inner.batch"
                                : "the coordinator does not fit here: run it elsewhere");
 }
 
-std::vector<Check> CheckHost(std::optional<uint64_t> coordinator_bytes,
-                             std::optional<uint64_t> worker_bytes) {
+std::vector<Check> CheckHost(const HostNeed& need) {
   const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return {JudgeProcessor(ReadProc("/proc/cpuinfo"), std::thread::hardware_concurrency()),
-          JudgeMemory(pages * page, coordinator_bytes, worker_bytes), Blas(), Gpu(), OpenFiles()};
+  return {JudgeProcessor(ReadProc("/proc/cpuinfo"), std::thread::hardware_concurrency(), need.own_loop),
+          JudgeMemory(pages * page, need), Blas(need.own_loop), Gpu(), OpenFiles()};
 }
 
 }  // namespace atl

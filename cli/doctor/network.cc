@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "cli/address.h"
 #include "cli/exit_code.h"
@@ -20,6 +21,9 @@ constexpr int kProbes = 5;
 constexpr double kLongRoundTrip = 0.5;
 constexpr double kClockDifference = 5;
 constexpr double kSoon = 14 * 86400;
+constexpr char kMetricsAddress[] = "127.0.0.1:7602";  // default of the coordinator's --metrics-listen
+// Under names of observers, every caller that the data port knows may read (server/access/permissions.h).
+constexpr char kPingName[] = "observer-doctor";
 
 /// The shortest of a few calls, which approximates the network's round trip.
 absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::Status()>& call) {
@@ -32,19 +36,32 @@ absl::StatusOr<Duration> Fastest(const Clock& clock, const std::function<absl::S
   return best;
 }
 
-/// Sends a heartbeat without a worker. The coordinator rejects it, which shows that a coordinator answers; it
+/// The coordinator answered that this caller has no right to the call.
+bool IsDenied(const absl::Status& status) {
+  return IsFromCoordinator(status) && (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status));
+}
+
+/// Sends a heartbeat of no member. The coordinator rejects it, which shows that a coordinator answers; it
 /// changes nothing.
 absl::Status PingDataPort(v1::Coordinator::Stub& stub, const NetworkTarget& target) {
   grpc::ClientContext context;
   target.security->Authorize(context);
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::milliseconds>(target.deadline));
+  v1::HeartbeatRequest request;
+  request.mutable_worker()->set_worker(kPingName);
   v1::HeartbeatReply reply;
-  const grpc::Status status = stub.Heartbeat(&context, v1::HeartbeatRequest(), &reply);
+  const grpc::Status status = stub.Heartbeat(&context, request, &reply);
   const absl::Status translated =
       status.ok() ? absl::OkStatus() : FromGrpcStatus(status, target.coordinator, CoordinatorPort::kData);
   const bool answered = !absl::IsUnavailable(translated) && !absl::IsUnimplemented(translated);
-  return answered ? absl::OkStatus() : translated;
+  return answered && !IsDenied(translated) ? absl::OkStatus() : translated;
+}
+
+/// A socket can listen there: nobody does now.
+bool IsFree(const std::string& address) {
+  const auto target = ParseTarget(address);
+  return target.ok() && CheckBindable(*target).ok();
 }
 
 /// The verdict if only the admin port answers. Not an error: an operator needs only a forwarded admin port.
@@ -59,24 +76,25 @@ Check NotForwarded(const NetworkTarget& target) {
 /// The verdict if only the data port was given, as on a worker's machine: the default admin port need not
 /// belong to that coordinator.
 Check AdminPortOfOthers(const std::string& address, const absl::Status& why) {
-  return Warn("admin port",
-              absl::StrFormat("not checked: %s is in use, but does not answer this caller: %s", address,
-                              std::string(why.message())),
-              "workers do not need this port; operators: give --admin HOST:PORT");
+  return Warn(
+      "admin port",
+      absl::StrFormat("not checked: %s does not answer this caller: %s", address, std::string(why.message())),
+      "workers do not need this port; operators: give --admin HOST:PORT");
 }
 
 Check NoAnswer(const NetworkTarget& network, CoordinatorPort port, const absl::Status& why) {
   const bool data = port == CoordinatorPort::kData;
   const std::string name = data ? "data port" : "admin port";
   const std::string& address = data ? network.coordinator : network.admin;
-  if (data ? network.coordinator_given : network.admin_given) {
+  const auto target = ParseTarget(address);
+  const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
+  const bool given = data ? network.coordinator_given : network.admin_given;
+  if (given && !(network.starts_here && (bindable.ok() || absl::IsUnavailable(bindable)))) {
     return Fail(
         name, std::string(why.message()),
         "start the coordinator, or correct the address; check firewalls and --listen, --admin-listen, "
         "--insecure-bind");
   }
-  const auto target = ParseTarget(address);
-  const absl::Status bindable = target.ok() ? CheckBindable(*target) : target.status();
   if (bindable.ok()) return Ok(name, address + " is free: no coordinator there yet");
   const std::string found = network.security->WhyNoConnection(address, "", port);
   if (!data && network.coordinator_given)
@@ -105,6 +123,12 @@ Check CheckDataPort(const NetworkTarget& target, bool admin_answers, const Clock
                       /*cancelled=*/nullptr, target.notice);
   if (!connected.ok()) return no_answer(connected);
   const auto trip = Fastest(clock, [&] { return PingDataPort(*stub, target); });
+  if (IsDenied(trip.status())) {
+    return Fail("data port",
+                absl::StrFormat("a coordinator answers on %s and denies this caller: %s", target.coordinator,
+                                std::string(trip.status().message())),
+                "give the certificate or the token of this worker (--tls-cert, --token-file)");
+  }
   if (!trip.ok()) return no_answer(trip.status());
   return JudgeRoundTrip("data port", target.coordinator, ToSeconds(*trip));
 }
@@ -114,11 +138,6 @@ struct AdminChecks {
   std::vector<Check> checks;
 };
 
-/// The coordinator answered that this caller has no right to the call.
-bool IsDenied(const absl::Status& status) {
-  return IsFromCoordinator(status) && (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status));
-}
-
 /// A worker's machine has the worker's certificate or token, which the admin port denies.
 Check JudgeDenied(const NetworkTarget& target, const absl::Status& why) {
   const std::string text = absl::StrFormat("a coordinator answers on %s and denies this caller: %s",
@@ -127,8 +146,23 @@ Check JudgeDenied(const NetworkTarget& target, const absl::Status& why) {
   return Fail("admin port", text, "give the certificate or the token of an operator or an observer");
 }
 
+/// The names that docs/guides/security.md gives to workers.
+bool HasWorkersCertificate(const ChannelSecurity& security) {
+  const auto set = security.certificates();
+  return set != nullptr && std::ranges::any_of(set->facts.uris, [](const std::string& uri) {
+           return absl::StartsWith(uri, "spiffe://") && absl::StrContains(uri, "/worker/");
+         });
+}
+
 /// Also checks the coordinator's wall clock, if a recent message has a time.
 AdminChecks CheckAdminPort(const NetworkTarget& target, const Clock& clock) {
+  if (!target.checks_admin || (!target.admin_given && HasWorkersCertificate(*target.security))) {
+    return {
+        .answers = false,
+        .checks = {Ok("admin port", absl::StrFormat("%s is not checked: workers do not need it; operators "
+                                                    "give --admin HOST:PORT",
+                                                    target.admin))}};
+  }
   AdminClient client(target.admin, target.deadline, "", target.security, target.notice);
   v1::GetStatusReply status;
   double difference = 0;
@@ -165,11 +199,36 @@ Check Certificates(const NetworkTarget& target, const Clock& clock) {
     const auto parsed = ParseTarget(address);
     return parsed.ok() && IsLoopback(*parsed);
   };
-  if (local(target.coordinator) && local(target.admin)) {
+  if (local(target.coordinator) && (!target.checks_admin || local(target.admin))) {
     return Ok("certificates", "none configured; nothing leaves this machine");
   }
   return Warn("certificates", "none configured: anyone on the network path can read and change the traffic",
               "give --tls-ca, or use a network that you trust or a tunnel (WireGuard, ssh -L)");
+}
+
+/// Nothing listens on either port, and none has to: a coordinator can be started.
+bool IsBeforeStart(const NetworkTarget& target) {
+  const bool may_be_free = target.starts_here || (!target.coordinator_given && !target.admin_given);
+  return may_be_free && target.checks_admin && IsFree(target.coordinator) && IsFree(target.admin);
+}
+
+std::vector<Check> ChecksBeforeStart(const NetworkTarget& target) {
+  constexpr char kFree[] = " is free: no coordinator there yet";
+  std::vector<Check> checks = {Ok("data port", target.coordinator + kFree),
+                               Ok("admin port", target.admin + kFree)};
+  if (target.start_command.empty()) return checks;
+  const auto metrics = ParseTarget(kMetricsAddress);
+  const absl::Status bindable = metrics.ok() ? CheckBindable(*metrics) : metrics.status();
+  if (bindable.ok()) {
+    checks.push_back(Ok("metrics port", std::string(kMetricsAddress) + " is free"));
+  } else {
+    checks.push_back(
+        Warn("metrics port", std::string(NameOption(bindable, "--metrics-listen", kMetricsAddress).message()),
+             "start the coordinator with another --metrics-listen, or with --metrics-listen ''"));
+  }
+  checks.push_back(Ok("coordinator", "not running yet"));
+  checks.back().advice = "start it: " + target.start_command;
+  return checks;
 }
 
 }  // namespace
@@ -197,9 +256,14 @@ Check JudgeClock(double difference_s, double uncertainty_s) {
 }
 
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock) {
-  AdminChecks admin = CheckAdminPort(target, clock);
-  std::vector<Check> checks = {CheckDataPort(target, admin.answers, clock)};
-  for (Check& check : admin.checks) checks.push_back(std::move(check));
+  std::vector<Check> checks;
+  if (IsBeforeStart(target)) {
+    checks = ChecksBeforeStart(target);
+  } else {
+    AdminChecks admin = CheckAdminPort(target, clock);
+    checks = {CheckDataPort(target, admin.answers, clock)};
+    for (Check& check : admin.checks) checks.push_back(std::move(check));
+  }
   checks.push_back(Certificates(target, clock));
   return checks;
 }

@@ -13,17 +13,21 @@ namespace atl {
 struct NetworkTarget {
   std::string coordinator;
   std::string admin;
-  // Given on the command line: a coordinator must answer there. Otherwise a free port is enough.
+  // A coordinator must answer there. Otherwise a free port is enough.
   bool coordinator_given = false;
   bool admin_given = false;
-  std::string run = {};  // the run that the coordinator should serve; empty: any
+  bool starts_here = false;  // this machine runs the coordinator, perhaps not yet: both ports may be free
+  bool checks_admin = true;  // false on a worker's machine, because the admin port denies workers
+  std::string start_command = {};  // how to start the coordinator; empty: not known
+  std::string run = {};            // the run that the coordinator should serve; empty: any
   Duration deadline = Seconds(3);
   SecurityPtr security = ChannelSecurity::Plain();
   WaitNotice notice = nullptr;
 };
 
 /// Checks whether the two ports answer, the round-trip time, the clock difference, and whether others can
-/// read the traffic.
+/// read the traffic. Before a start: whether the coordinator's ports are free. Makes only calls that the
+/// credentials of `security` allow, as far as it can tell: the coordinator logs and counts denied calls.
 std::vector<Check> CheckNetwork(const NetworkTarget& target, const Clock& clock);
 
 /// The verdicts without a network, for tests.

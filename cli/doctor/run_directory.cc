@@ -1,7 +1,14 @@
 #include "cli/doctor/run_directory.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "absl/strings/str_format.h"
 #include "atoll/v1/run.pb.h"
+#include "common/errno.h"
+#include "common/file.h"
 #include "common/status.h"
 #include "storage/rocksdb/rocksdb_store.h"
 
@@ -19,7 +26,51 @@ absl::StatusOr<std::string> RecordedRun(const std::string& directory) {
   return config.run().name();
 }
 
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// The permissions of a folder do not say whether its file system is read-only, so this makes a folder there
+/// and removes it. OK on a full disk, which CheckDisk reports.
+absl::Status CheckWritable(const std::string& folder) {
+  std::string probe = JoinPath(folder, ".atoll-doctor-XXXXXX");
+  if (::mkdtemp(probe.data()) == nullptr) {
+    const absl::Status failed = ErrnoToStatus(errno, absl::StrFormat("make a folder in %s", folder));
+    return absl::IsResourceExhausted(failed) ? absl::OkStatus() : failed;
+  }
+  return ::rmdir(probe.c_str()) == 0 ? absl::OkStatus()
+                                     : ErrnoToStatus(errno, absl::StrFormat("remove %s", probe));
+}
+
+absl::StatusOr<std::string> NearestFolder(const std::string& path) {
+  for (std::string at = path;; at = ParentOf(at)) {
+    struct stat found {};
+    if (::stat(at.c_str(), &found) == 0) {
+      if (S_ISDIR(found.st_mode)) return at;
+      return absl::FailedPreconditionError(absl::StrFormat("%s is not a folder", at));
+    }
+    const int error = errno;
+    struct stat itself {};
+    if (::lstat(at.c_str(), &itself) == 0 && S_ISLNK(itself.st_mode)) {
+      return absl::FailedPreconditionError(absl::StrFormat("%s is a link that leads to no folder", at));
+    }
+    const bool absent = error == ENOENT || error == ENOTDIR;
+    if (!absent || at == "/" || at == ".") {
+      return absl::FailedPreconditionError(
+          std::string(ErrnoToStatus(error, absl::StrFormat("look at %s", at)).message()));
+    }
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> UsableFolder(const std::string& directory) {
+  ATOLL_ASSIGN_OR_RETURN(std::string folder, NearestFolder(directory));
+  ATOLL_RETURN_IF_ERROR(CheckWritable(folder));
+  return folder;
+}
 
 Check JudgeRunDirectory(const std::string& directory, const absl::StatusOr<std::string>& recorded,
                         const std::string& wanted) {
@@ -44,6 +95,11 @@ Check JudgeRunDirectory(const std::string& directory, const absl::StatusOr<std::
 }
 
 Check CheckRunDirectory(const std::string& directory, const std::string& wanted) {
+  if (const auto usable = UsableFolder(directory); !usable.ok()) {
+    return Fail(
+        kName, std::string(usable.status().message()),
+        "give --dir a folder that the coordinator's user can make and write, and run doctor as that user");
+  }
   return JudgeRunDirectory(directory, RecordedRun(directory), wanted);
 }
 

@@ -133,4 +133,14 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
           JudgeTokenizer(wanted, recorded)};
 }
 
+std::vector<Check> CheckDataOfOwnLoop(const std::string& folder) {
+  if (folder.empty()) return {};
+  const auto names = ListDir(folder);
+  if (!names.ok()) {
+    return {Fail("data", std::string(names.status().message()), "give the folder of this worker's data")};
+  }
+  if (std::ranges::find(*names, "meta.json") != names->end()) return CheckTokens(folder, std::nullopt);
+  return {Ok("data", folder + " has no token files; workers of an external model read their own data")};
+}
+
 }  // namespace atl

@@ -24,6 +24,10 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
 /// Number of training tokens in a folder of token files. NotFound if it has none.
 absl::StatusOr<uint64_t> CountTrainTokens(const std::string& folder);
 
+/// The same for a run with an external model: only its workers know what their data is. A folder of token
+/// files is checked without the configuration, which has no tokenizer.
+std::vector<Check> CheckDataOfOwnLoop(const std::string& folder);
+
 /// The verdict without files, for tests. Absent arguments: no configuration, no token files.
 Check JudgeTokenizer(const std::optional<std::string>& configured,
                      const std::optional<std::string>& recorded);

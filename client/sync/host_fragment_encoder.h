@@ -28,6 +28,7 @@ class HostFragmentEncoder final : public FragmentEncoder {
   const PrivacyOptions privacy_;
   const double clip_norm_;
   const std::shared_ptr<GaussianSource> noise_;
+  FragmentLayout layout_;  // of the latest Measure, with privacy
   ErrorFeedback feedback_;
 };
 

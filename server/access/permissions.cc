@@ -16,13 +16,18 @@ std::string Describe(const Identity& who) {
 absl::Status CheckName(const Identity& who, std::string_view name) {
   // Every admitted caller may read.
   if (name.starts_with(kObserverPrefix)) return absl::OkStatus();
+  const bool may = who.role == Role::kWorker && (who.name.empty() || who.name == name);
+  if (may) return absl::OkStatus();
+  if (name.empty()) {
+    return absl::PermissionDeniedError(
+        absl::StrFormat("%s calls for no worker: the name in the request is empty", Describe(who)));
+  }
   if (who.role != Role::kWorker) {
     return absl::PermissionDeniedError(
         absl::StrFormat("%s cannot act as worker '%s': that needs the worker's certificate or token; names "
                         "of observers begin with %s",
                         Describe(who), std::string(name), std::string(kObserverPrefix)));
   }
-  if (who.name.empty() || who.name == name) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrFormat(
       "%s cannot act as worker '%s': start it with --name %s, or with %s's certificate or token",
       Describe(who), std::string(name), who.name, std::string(name)));

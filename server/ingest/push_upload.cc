@@ -8,6 +8,7 @@
 #include "common/planted_defect.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/payload_gaps.h"
 #include "core/payload_stats.h"
 #include "server/rejection.h"
 #include "server/storage_rejection.h"
@@ -180,6 +181,7 @@ absl::Status PushUpload::CheckPayload() {
   if (!norm) {
     ATOLL_ASSIGN_OR_RETURN(norm, CheckStagedPayload());
   }
+  ATOLL_RETURN_IF_ERROR(CheckPayloadGaps());
   if (*norm > context_.options.max_contribution_norm && !Planted(PlantedDefect::kTakesNonFinite)) {
     return Reject(
         RejectionReason::kNotFinite,
@@ -222,6 +224,16 @@ absl::StatusOr<double> PushUpload::CheckStagedPayload() {
                                   header_.key.base.value(), std::string(norm.status().message())));
   }
   return *norm;
+}
+
+absl::Status PushUpload::CheckPayloadGaps() {
+  if (admission_.zero_gaps == nullptr) return absl::OkStatus();
+  auto payload = upload_->View();
+  if (!payload.ok()) return ToRejection(payload.status());
+  const absl::Status gaps = CheckGaps(CodecFor(header_.codec), (*payload)->bytes(), *admission_.zero_gaps);
+  if (gaps.ok()) return gaps;
+  return Reject(RejectionReason::kWrongSize, absl::StrFormat("the payload of worker '%s' is malformed: %s",
+                                                             caller_.worker, std::string(gaps.message())));
 }
 
 absl::StatusOr<PushResult> PushUpload::Duplicate() {

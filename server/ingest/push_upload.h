@@ -37,6 +37,7 @@ class PushUpload final : public PushSession {
   absl::Status Write(uint64_t offset, std::span<const std::byte> data);
   absl::Status CheckPayload();
   absl::StatusOr<double> CheckStagedPayload();
+  absl::Status CheckPayloadGaps();
   absl::StatusOr<PushResult> Accept();
   absl::StatusOr<PushResult> Duplicate();
 

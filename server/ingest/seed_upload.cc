@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/codec.h"
 #include "core/model_check.h"
 #include "core/outer_optimizer.h"
+#include "core/payload_gaps.h"
 #include "core/payload_stats.h"
 #include "server/opening/model_memory.h"
 #include "server/rejection.h"
@@ -18,26 +20,6 @@ namespace atl {
 namespace {
 
 constexpr char kSeedWrite[] = "seed";  // a kind of write in RunFaults::SetStorageError
-
-// The values between the tensors are zero in every vector of a fragment, so that no norm or codec sees them.
-absl::Status CheckGaps(const FragmentLayout& layout, std::span<const float> values) {
-  uint64_t end = 0;
-  const auto check = [&](uint64_t begin) -> absl::Status {
-    for (uint64_t i = end; i < begin; ++i) {
-      if (values[i] == 0) continue;
-      return Reject(
-          RejectionReason::kWrongSize,
-          absl::StrFormat("value %d of fragment %d lies between two tensors and is %g; it must be 0", i,
-                          layout.id.value(), values[i]));
-    }
-    return absl::OkStatus();
-  };
-  for (const TensorSlot& slot : layout.slots) {
-    ATOLL_RETURN_IF_ERROR(check(slot.offset));
-    end = slot.offset + slot.elements;
-  }
-  return check(layout.elements);
-}
 
 /// Of two workers that seed at the same time one is late: it may have the same model, or is told what
 /// differs.
@@ -146,7 +128,8 @@ absl::Status SeedUpload::CheckValues() const {
                     absl::StrFormat("value %d of fragment %d of the seed of worker '%s' is not finite", *bad,
                                     i, caller_.worker));
     }
-    ATOLL_RETURN_IF_ERROR(CheckGaps(layouts_[i], values));
+    const absl::Status gaps = CheckGaps(CodecFor(CodecKind::kFp32), std::as_bytes(values), layouts_[i]);
+    if (!gaps.ok()) return Reject(RejectionReason::kWrongSize, std::string(gaps.message()));
   }
   return absl::OkStatus();
 }

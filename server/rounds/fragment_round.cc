@@ -15,7 +15,7 @@ constexpr Duration kNextRound = Seconds(0.1);
 }  // namespace
 
 FragmentRound::FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs)
-    : layout_(std::move(layout)),
+    : layout_(std::make_shared<const FragmentLayout>(std::move(layout))),
       epoch_(epoch),
       configs_(configs),
       config_(configs->newest()),
@@ -46,7 +46,7 @@ void FragmentRound::OpenWith(ConfigPtr config, Version head, const Membership& m
   excluded_.clear();
   active_at_open_ = static_cast<uint32_t>(membership.active_trainers());
   round_.emplace(RoundOpening{.epoch = epoch_,
-                              .fragment = layout_.id,
+                              .fragment = layout_->id,
                               .base = head,
                               .opened_at = now,
                               .members = membership.LiveTrainers(),

@@ -47,7 +47,9 @@ class FragmentRound {
   /// `configs` outlives it: each round is opened with the newest one.
   FragmentRound(FragmentLayout layout, Epoch epoch, const RunConfigs* configs);
 
-  const FragmentLayout& layout() const { return layout_; }
+  const FragmentLayout& layout() const { return *layout_; }
+  /// Outlives the round, for uploads in progress during a restore.
+  std::shared_ptr<const FragmentLayout> shared_layout() const { return layout_; }
   /// The newest committed version: the base of the round that is open, or was last. The run has no other
   /// record of it but the disk's; the driver's tensors and published snapshots say which version they are
   /// themselves.
@@ -138,7 +140,7 @@ class FragmentRound {
   absl::Status Stale(const ContributionKey& key) const;
   std::string WhyStale(const ContributionKey& key) const;
 
-  const FragmentLayout layout_;
+  const std::shared_ptr<const FragmentLayout> layout_;
   const Epoch epoch_;
   const RunConfigs* configs_;
   ConfigPtr config_;                       // of the open round

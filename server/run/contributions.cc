@@ -41,6 +41,16 @@ absl::Status CheckLoss(const WorkerName& worker, const PushHeader& header) {
                                 header.key.base.value(), kLargestLoss));
 }
 
+/// More than the worker was assigned is capped, but no worker pushes what it has not trained: without steps
+/// or tokens, the contribution would have no weight, and its worker's pace no meaning.
+absl::Status CheckWork(const WorkerName& worker, const PushHeader& header) {
+  const char* const field = header.steps == 0 ? "steps" : header.tokens == 0 ? "tokens" : nullptr;
+  if (field == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "worker '%s' claims 0 %s for fragment %d on base version %d: PushHeader.%s is at least 1", worker,
+      field, header.key.fragment.value(), header.key.base.value(), field));
+}
+
 absl::Status BeingRestored() {
   return WithRetryAfter(absl::UnavailableError("a checkpoint is just being restored; ask again"),
                         Seconds(0.2));
@@ -95,10 +105,12 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRe
         "worker '%s' sends sequence %d; one contribution per base is all this run takes, with sequence 0",
         caller.worker, header.key.sequence));
   }
+  ATOLL_RETURN_IF_ERROR(CheckWork(caller.worker, header));
   FragmentRound& fragment = core_.fragments[header.key.fragment.value()];
   Admission admission{.contribution = ContributionOf(caller, header),
                       .claimed_position = header.samples_consumed,
                       .elements = fragment.layout().elements};
+  if (!fragment.config().run.privacy.noisy()) admission.zero_gaps = fragment.shared_layout();
   // What a worker says of itself is capped by what it was assigned.
   ATOLL_RETURN_IF_ERROR(
       core_.members.assignments().Cap(*member, fragment.config().run, admission.contribution));

@@ -2,11 +2,13 @@
 #define ATOLL_SERVER_RUN_CONTRIBUTIONS_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "core/contribution.h"
+#include "core/fragment_plan.h"
 #include "core/offences.h"
 #include "server/run/member_calls.h"
 #include "server/run/run_core.h"
@@ -22,6 +24,9 @@ class Contributions {
     bool duplicate = false;
     bool capped = false;
     uint64_t elements = 0;
+    /// Null: the gaps between tensors are not checked. Workers of 0.1.0 add the noise of privacy to them,
+    /// too.
+    std::shared_ptr<const FragmentLayout> zero_gaps = nullptr;
   };
 
   /// Both outlive it.

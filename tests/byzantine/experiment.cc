@@ -16,6 +16,7 @@
 #include "common/file.h"
 #include "common/random.h"
 #include "common/status.h"
+#include "core/payload_gaps.h"
 #include "core/privacy.h"
 #include "server/create_coordinator.h"
 #include "server/rejection.h"
@@ -185,7 +186,10 @@ class Trial {
     for (size_t i = 0; i < local.size(); ++i) local[i] = base_[i] - local[i];
     Privatise(local);
     Claims claims{.tokens = uint64_t{kSteps} * kBatch * TextModel::kContext, .steps = kSteps};
-    if (member.attacker) member.attacker->Corrupt(local, claims);
+    if (member.attacker) {
+      member.attacker->Corrupt(local, claims);
+      ClearGaps(layout_, local);  // or the coordinator would reject it for its form
+    }
     const absl::Status pushed = Push(member.caller, base, local, claims);
     if (pushed.ok()) ++accepted_.back();
     if (pushed.ok() || !member.attacker) return pushed;  // an honest worker must never be refused

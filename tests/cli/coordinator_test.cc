@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,11 +38,15 @@ class CoordinatorTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(WriteFileAtomically(dir_.File("run.yaml"), kConfig).ok());
-    auto started =
-        Process::Start({(ATOLL_BIN_DIR "/atoll-coordinator"), "--config", dir_.File("run.yaml"), "--data-dir",
-                        dir_.File("data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-                        "--metrics-listen", "", "--port-file", dir_.File("ports")},
-                       dir_.File("log"));
+    Start({"atoll-coordinator", "--config", dir_.File("run.yaml"), "--data-dir", dir_.File("data"),
+           "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"});
+  }
+  /// Runs the program of this name until its ports are known.
+  void Start(std::vector<std::string> command) {
+    command[0] = ATOLL_BIN_DIR "/" + command[0];
+    command.insert(command.end(), {"--metrics-listen", "", "--port-file", dir_.File("ports")});
+    RemoveFile(dir_.File("ports")).IgnoreError();
+    auto started = Process::Start(command, dir_.File("log"));
     ASSERT_TRUE(started.ok()) << started.status();
     process_ = *std::move(started);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -53,10 +58,13 @@ class CoordinatorTest : public ::testing::Test {
     const auto ports = nlohmann::json::parse(ReadFile(dir_.File("ports")).value());
     first_ = {"--admin", ports["admin"], "--coordinator", ports["data"]};
   }
-  void TearDown() override {
-    if (process_ == nullptr) return;
+  void Stop() {
     process_->Signal(SIGTERM);
     EXPECT_EQ(process_->Wait(Seconds(60)), 0);
+    process_ = nullptr;
+  }
+  void TearDown() override {
+    if (process_ != nullptr) Stop();
   }
 
   Outcome Run(const std::vector<std::string>& arguments) { return Atollctl(first_).Run(arguments); }
@@ -236,6 +244,54 @@ TEST_F(CoordinatorTest, DoctorSaysWhoseRunADirectoryHolds) {
   EXPECT_THAT(doctor(other, data + "/meta/new").out, HasSubstr("inside the data directory of another run"));
   EXPECT_THAT(doctor(other, dir_.File("absent")).out, HasSubstr("holds no run; a new run can begin there"));
   EXPECT_THAT(doctor(other, dir_.path()).out, HasSubstr("is not a data directory and not empty"));
+}
+
+TEST_F(CoordinatorTest, DoctorBeforeTheStartNamesTheCommandThatStarts) {
+  Stop();
+  const std::vector<std::string> check = {"doctor", dir_.File("run.yaml"), "--dir", dir_.File("data")};
+  const Outcome before = Run(check);
+  EXPECT_EQ(before.exit_code, 0) << before.out;
+  EXPECT_THAT(before.out,
+              AllOf(HasSubstr("is free: no coordinator there yet"), HasSubstr("not running yet")));
+  EXPECT_EQ(before.err, "") << "it waits for nobody";
+  const size_t at = before.out.find("atoll-coordinator");
+  ASSERT_NE(at, std::string::npos) << before.out;
+  const std::string command = before.out.substr(at, before.out.find('\n', at) - at);
+  const std::vector<std::string> before_ports = first_;
+  Start(absl::StrSplit(command, ' '));
+  EXPECT_EQ(first_, before_ports) << command;
+  const Outcome after = Run(check);
+  EXPECT_EQ(after.exit_code, 0) << after.out;
+  EXPECT_THAT(after.out, AllOf(HasSubstr("ok    data port"), HasSubstr("ok    admin port"),
+                               HasSubstr("ok    clock"), testing::Not(HasSubstr("not running yet"))));
+  // Without --dir this may be another machine: a given address must answer.
+  Stop();
+  EXPECT_EQ(Run({"--timeout", "0.3", "doctor"}).exit_code, 1);
+}
+
+TEST_F(CoordinatorTest, AWorkersDoctorMakesNoCallThatIsDenied) {
+  Stop();
+  Start({"atoll-coordinator", "--config", dir_.File("run.yaml"), "--data-dir", dir_.File("data"), "--listen",
+         "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--require-tokens"});
+  const std::string admin = first_[1], data = first_[3];
+  const std::string operators = dir_.File("data/access/admin.token"), token = dir_.File("w1.token");
+  ASSERT_EQ(
+      Run({"--token-file", operators, "tokens", "create", "--role", "worker", "--name", "w1", "--out", token})
+          .exit_code,
+      0);
+  ASSERT_EQ(::setenv("ATOLL_ADMIN", admin.c_str(), 1), 0);
+  const Outcome worker = Atollctl({"--coordinator", data}).Run({"--token-file", token, "doctor"});
+  ::unsetenv("ATOLL_ADMIN");
+  EXPECT_EQ(worker.exit_code, 0) << worker.out;
+  EXPECT_THAT(worker.out,
+              AllOf(HasSubstr("ok    data port"), HasSubstr(admin + " is not checked: workers do not")));
+  EXPECT_THAT(ReadFile(dir_.File("log")).value(), testing::Not(HasSubstr("call denied")));
+  EXPECT_EQ(Run({"--token-file", operators, "doctor"}).exit_code, 0) << "an operator's checks both ports";
+  EXPECT_THAT(ReadFile(dir_.File("log")).value(), testing::Not(HasSubstr("call denied")));
+  // Without a token no worker gets in.
+  const Outcome nobody = Atollctl({"--coordinator", data}).Run({"doctor"});
+  EXPECT_EQ(nobody.exit_code, 1);
+  EXPECT_THAT(nobody.out, AllOf(HasSubstr("fail  data port"), HasSubstr("denies this caller")));
 }
 
 TEST_F(CoordinatorTest, ExportsIntoAPipeBehindALink) {

@@ -1,6 +1,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "cli/doctor/check.h"
 #include "cli/doctor/disk.h"
@@ -34,9 +38,16 @@ TEST(Judge, Host) {
   EXPECT_THAT(JudgeBlas("libblas.so.3", std::nullopt).advice, HasSubstr("libopenblas0-openmp"));
   EXPECT_EQ(JudgeBlas("libblas.so.3", 1).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeBlas("", std::nullopt).verdict, Verdict::kWarn);
-  EXPECT_EQ(JudgeMemory(100, 50, 50).verdict, Verdict::kOk);
-  EXPECT_EQ(JudgeMemory(100, 150, 50).verdict, Verdict::kWarn);
-  EXPECT_EQ(JudgeMemory(100, 150, 150).verdict, Verdict::kFail);
+  const auto memory = [](uint64_t coordinator, std::optional<uint64_t> worker) {
+    return JudgeMemory(100, {.coordinator_bytes = coordinator, .worker_bytes = worker});
+  };
+  EXPECT_EQ(memory(50, 50).verdict, Verdict::kOk);
+  EXPECT_EQ(memory(150, 50).verdict, Verdict::kWarn);
+  EXPECT_EQ(memory(150, 150).verdict, Verdict::kFail);
+  const Check external = memory(150, std::nullopt);
+  EXPECT_EQ(external.verdict, Verdict::kWarn);
+  EXPECT_THAT(external.text, HasSubstr("the coordinator needs 150 B, a worker of an external model what"));
+  EXPECT_THAT(external.advice, HasSubstr("the coordinator does not fit here"));
 }
 
 TEST(Judge, DiskAndNetwork) {
@@ -49,7 +60,14 @@ TEST(Judge, DiskAndNetwork) {
   const DiskNeed need{.bytes = 11, .remedy = "a larger disk"};
   EXPECT_EQ(JudgeFreeSpace(10, need).verdict, Verdict::kFail);
   EXPECT_EQ(JudgeFreeSpace(10, need).advice, need.remedy);
+  const DiskNeed unknown{.remedy = "set model.external.parameters"};
+  EXPECT_EQ(JudgeFreeSpace(10, unknown).advice, unknown.remedy);
   EXPECT_EQ(JudgeFreeSpace(11, need).verdict, Verdict::kOk);
+  const DiskNeed resumed{.bytes = 11, .checkpoint_bytes = 4, .used_bytes = 5};
+  EXPECT_EQ(JudgeFreeSpace(6, resumed).verdict, Verdict::kOk) << "the run's own files are part of its need";
+  EXPECT_EQ(JudgeFreeSpace(5, resumed).verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeFreeSpace(5, resumed).text,
+            "5 B free, the run needs 11 B, 4 B of it for checkpoints; its directory uses 5 B now");
   EXPECT_EQ(JudgeRoundTrip("data port", "a:1", 0.7).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(3600, 0.01).verdict, Verdict::kWarn);
   EXPECT_EQ(JudgeClock(-5.4, 0.5).verdict, Verdict::kOk) << "the round trip may explain it";
@@ -91,6 +109,64 @@ TEST(Judge, RunDirectory) {
   EXPECT_EQ(JudgeRunDirectory("d", absl::InvalidArgumentError("photos"), "a").verdict, Verdict::kFail);
   EXPECT_EQ(JudgeRunDirectory("d", absl::DataLossError("torn"), "a").verdict, Verdict::kWarn)
       << "the coordinator may just write it";
+}
+
+TEST(Doctor, ADirectoryThatCannotBeMadeFails) {
+  TestDir dir;
+  ASSERT_TRUE(WriteFileAtomically(dir.File("file"), "x").ok());
+  std::filesystem::create_symlink("nowhere", dir.File("dangling"));
+  std::filesystem::create_symlink("loop", dir.File("loop"));
+  const Atollctl atollctl({"--json", "--timeout", "0.3"});
+  const auto check = [&](const std::string& folder) {
+    const Outcome outcome = atollctl.Run({"doctor", "--dir", folder});
+    EXPECT_EQ(outcome.exit_code, 1) << folder;
+    EXPECT_EQ(CheckNamed(outcome, "disk speed"), nlohmann::json()) << "no other folder is measured instead";
+    const auto found = CheckNamed(outcome, "data directory");
+    EXPECT_EQ(found["verdict"], "fail") << folder;
+    EXPECT_THAT(found["advice"].get<std::string>(), HasSubstr("--dir"));
+    return found["text"].get<std::string>();
+  };
+  EXPECT_EQ(check(dir.File("file")), dir.File("file") + " is not a folder");
+  EXPECT_EQ(check(dir.File("file/a/b")), dir.File("file") + " is not a folder");
+  EXPECT_EQ(check(dir.File("dangling")), dir.File("dangling") + " is a link that leads to no folder");
+  EXPECT_EQ(check(dir.File("dangling/a")), dir.File("dangling") + " is a link that leads to no folder");
+  EXPECT_THAT(check(dir.File("loop/a")), HasSubstr("loop/a"));
+  EXPECT_THAT(check("/proc/run1"), HasSubstr("make a folder in /proc")) << "not even root can";
+  EXPECT_EQ(ListDir(dir.path()).value().size(), 3u) << "nothing is left behind";
+}
+
+/// As a user without rights: root may write everywhere.
+void ExitWithVerdictInReadOnlyFolder(const std::string& folder) {
+  if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+  ::_exit(CheckRunDirectory(folder, "").verdict == Verdict::kFail ? 0 : 1);
+}
+
+TEST(Doctor, AReadOnlyParentFails) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("read-only")).ok());
+  ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(dir.File("read-only").c_str(), 0555), 0);
+  EXPECT_EXIT(ExitWithVerdictInReadOnlyFolder(dir.File("read-only/run1")), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ExitWithVerdictInReadOnlyFolder(dir.File("read-only")), testing::ExitedWithCode(0), "");
+}
+
+TEST(Doctor, RefusesEmptyFolderNames) {
+  for (const char* option : {"--dir", "--data"}) {
+    const Outcome outcome = Atollctl().Run({"doctor", option, ""});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(option));
+  }
+}
+
+TEST(Doctor, FilesOfARunCountOnce) {
+  TestDir dir;
+  EXPECT_EQ(UsedBytes(dir.File("absent")), 0u);
+  ASSERT_TRUE(CreateDirs(dir.File("sst")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("sst/1"), std::string(1 << 20, 'x')).ok());
+  const uint64_t used = UsedBytes(dir.path());
+  EXPECT_GE(used, uint64_t{1} << 20);
+  std::filesystem::create_hard_link(dir.File("sst/1"), dir.File("sst/2"));
+  EXPECT_EQ(UsedBytes(dir.path()), used) << "a checkpoint shares its files with the run";
 }
 
 TEST(Doctor, AnAdminPortThatDeniesAWorkerIsNoStrangers) {
@@ -176,6 +252,38 @@ TEST(Doctor, ChecksConfigurationDiskAndTokens) {
   EXPECT_EQ(ListDir(dir.path()).value().size(), 1u) << "the probe is gone";
   ASSERT_TRUE(WriteFileAtomically(dir.File("bad.yaml"), "run: {nme: x}").ok());
   EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", dir.File("bad.yaml")}), "configuration")["verdict"], "fail");
+}
+
+TEST(Doctor, AnExternalModelGetsNoAdviceForGpt) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("images")).ok());
+  const auto write = [&](const std::string& model) {
+    const std::string config = "run: {name: e, workers: 2, rounds: 9}\nmodel: " + model +
+                               "\ninner: {steps: 2, learning_rate: 1e-3, batch: 2}\n";
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), config).ok());
+  };
+  const auto doctor = [&](const std::string& folder) {
+    return Atollctl({"--json", "--timeout", "0.3"})
+        .Run({"doctor", dir.File("run.yaml"), "--dir", dir.File("run1"), "--data", dir.File(folder)});
+  };
+  write("external");
+  const Outcome unknown = doctor("images");
+  EXPECT_EQ(CheckNamed(unknown, "data")["verdict"], "ok") << unknown.out;
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("atoll-data"))) << "its workers read their own data";
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("libopenblas"))) << "they do not use Atoll's LibTorch";
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("inner.precision")));
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("atollctl plan"))) << "it needs the number of parameters";
+  EXPECT_THAT(CheckNamed(unknown, "configuration")["advice"].get<std::string>(),
+              HasSubstr("model.external.parameters"));
+  EXPECT_EQ(CheckNamed(doctor("absent"), "data")["verdict"], "fail");
+  write("{external: {parameters: 1000000}}");
+  const Outcome known = doctor("images");
+  EXPECT_THAT(CheckNamed(known, "memory")["text"].get<std::string>(), HasSubstr("the coordinator needs"));
+  EXPECT_THAT(CheckNamed(known, "disk space")["text"].get<std::string>(), HasSubstr("the run needs"));
+  write("{external: {parameters: 1000000000000}}");
+  const Outcome huge = doctor("images");
+  EXPECT_EQ(CheckNamed(huge, "memory")["verdict"], "warn") << huge.out;
+  EXPECT_EQ(CheckNamed(huge, "disk space")["verdict"], "fail") << huge.out;
 }
 
 TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {

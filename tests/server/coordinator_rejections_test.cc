@@ -87,6 +87,46 @@ TEST_F(CoordinatorRejections, AQuestionAfterAPushStartsNoUpload) {
   EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
 }
 
+TEST_F(CoordinatorRejections, ValuesBetweenTheTensors) {
+  for (const size_t gap : {size_t{300}, size_t{511}, size_t{1012}, size_t{1023}}) {
+    std::vector<float> values = Delta();
+    values[gap] = 1e-6F;
+    const auto pushed = run_.Push(workers_[0], 0, values);
+    EXPECT_EQ(ReasonOf(pushed.status()), RejectionReason::kWrongSize) << gap;
+    EXPECT_NE(pushed.status().message().find("value " + std::to_string(gap)), std::string::npos)
+        << pushed.status();
+  }
+  NothingArrived();
+  EXPECT_TRUE(run_.Push(workers_[0], 0, Delta()).ok());
+}
+
+TEST(CoordinatorPrivacy, NoiseBetweenTheTensorsIsAccepted) {
+  CoordinatorOptions options = SmallRun();
+  options.run.privacy = {.clip_norm = 2, .noise_multiplier = 0.5, .delta = 1e-5};
+  TestRun run(options);
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Fill([](size_t) { return 1.0F; }));
+  std::vector<float> values = Delta();
+  values[300] = 1;
+  EXPECT_TRUE(run.Push(workers[0], 0, values).ok()) << "workers of 0.1.0 add noise there";
+}
+
+TEST_F(CoordinatorRejections, APushWithoutStepsOrTokens) {
+  for (const PushVariation& claims : {PushVariation{.tokens = 0}, PushVariation{.steps = 0}}) {
+    const absl::Status pushed = run_.Push(workers_[0], 0, Delta(), claims).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(pushed)) << pushed;
+    EXPECT_NE(pushed.message().find(claims.steps == 0 ? "PushHeader.steps" : "PushHeader.tokens"),
+              std::string::npos)
+        << pushed;
+  }
+  NothingArrived();
+  EXPECT_EQ(run_.coordinator().GetPushStatus(workers_[0], kFirst)->stage, PushStage::kUnknown);
+  const PushVariation absurd{.tokens = uint64_t{1} << 63, .steps = 0xffffffff};
+  ASSERT_TRUE(run_.Push(workers_[0], 0, Delta(), absurd).ok()) << "it counts with what was assigned";
+  ASSERT_TRUE(run_.Push(workers_[1], 0, Delta(), {.tokens = 1, .steps = 1}).ok());
+  ASSERT_TRUE(run_.Pull(workers_[0], 0).ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(1).rounds.back().tokens, 2 * kStepTokens + 1);
+}
+
 TEST_F(CoordinatorRejections, WhatIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e37F}) {

@@ -38,6 +38,27 @@ void At(StreamingHarness& h, std::map<uint64_t, std::function<void()>> then, uin
   };
 }
 
+/// No exchange advances from the first inner step to step `until`; the run is stopped at `last`.
+void HoldExchanges(StreamingHarness& h, uint64_t until, uint64_t last) {
+  At(h,
+     {{1, [&h] { h.runner->hold = true; }},
+      {until,
+       [&h] {
+         h.runner->RunHeld();
+         h.runner->hold = false;
+       }}},
+     last);
+}
+
+/// Fragment 0 moves without its first push, which is then stale.
+void RejectFirstPush(StreamingHarness& h) {
+  h.coordinator.before_push = [&h, pushes = 0](const PushHeader& header) mutable {
+    if (header.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
+    h.coordinator.PublishWithout(FragmentId(0), 0.5F);
+    return Stale();
+  };
+}
+
 std::vector<uint64_t> BasesOf(const StreamingHarness& h, uint32_t fragment) {
   std::vector<uint64_t> bases;
   for (const PushHeader& header : h.coordinator.headers()) {
@@ -78,14 +99,7 @@ TEST(OverlappedSync, TheBaseIsWhatWasPublishedAndNeverTheBlend) {
 
 TEST(OverlappedSync, TrainingDoesNotWaitForALateAnswer) {
   StreamingHarness h;
-  At(h,
-     {{1, [&] { h.runner->hold = true; }},
-      {4,
-       [&] {
-         h.runner->RunHeld();
-         h.runner->hold = false;
-       }}},
-     6);
+  HoldExchanges(h, 4, 6);
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_EQ(h.fake->steps, 6u);
   // The push of fragment 0 after step 1 left after step 3 and was used after step 4: three steps old.
@@ -95,14 +109,7 @@ TEST(OverlappedSync, TrainingDoesNotWaitForALateAnswer) {
 
 TEST(OverlappedSync, AFragmentThatIsDueIsPushedAsSoonAsItIsAnswered) {
   StreamingHarness h;
-  At(h,
-     {{1, [&] { h.runner->hold = true; }},
-      {6,
-       [&] {
-         h.runner->RunHeld();
-         h.runner->hold = false;
-       }}},
-     14);
+  HoldExchanges(h, 6, 14);
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_THAT(h.observer.skipped, IsEmpty());
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2, 3));
@@ -115,14 +122,7 @@ TEST(OverlappedSync, AFragmentThatIsDueIsPushedAsSoonAsItIsAnswered) {
 
 TEST(OverlappedSync, AFragmentIsNeverPushedTwiceOnOneBase) {
   StreamingHarness h;
-  At(h,
-     {{1, [&] { h.runner->hold = true; }},
-      {8,
-       [&] {
-         h.runner->RunHeld();
-         h.runner->hold = false;
-       }}},
-     14);
+  HoldExchanges(h, 8, 14);
   ASSERT_TRUE(h.Start().Run().ok());
   EXPECT_THAT(h.observer.skipped, ElementsAre(0));  // due after step 5, passed over after 7
   EXPECT_THAT(BasesOf(h, 0), ElementsAre(0, 1, 2));
@@ -139,14 +139,7 @@ TEST(OverlappedSync, NoMoreThanTheAllowedNumberIsInFlight) {
   RunOptions run = StreamingRun();
   run.sync.max_in_flight = 1;
   StreamingHarness h(run);
-  At(h,
-     {{1, [&] { h.runner->hold = true; }},
-      {5,
-       [&] {
-         h.runner->RunHeld();
-         h.runner->hold = false;
-       }}},
-     8);
+  HoldExchanges(h, 5, 8);
   ASSERT_TRUE(h.Start().Run().ok());
   // Fragment 1, due after step 3, goes when fragment 0 has been answered.
   const auto headers = h.coordinator.headers();
@@ -158,12 +151,7 @@ TEST(OverlappedSync, NoMoreThanTheAllowedNumberIsInFlight) {
 
 TEST(OverlappedSync, ARejectedPushComesBackInTheNextAndLeavesNothingBehind) {
   StreamingHarness h;
-  int pushes = 0;
-  h.coordinator.before_push = [&](const PushHeader& header) {
-    if (header.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
-    h.coordinator.PublishWithout(FragmentId(0), 0.5F);
-    return Stale();
-  };
+  RejectFirstPush(h);
   std::vector<float> local;
   At(h, {{2, [&] { local.push_back(h.fake->first()); }}}, 8);
   ASSERT_TRUE(h.Start().Run().ok());
@@ -188,21 +176,9 @@ TEST(OverlappedSync, ARejectedPushComesBackInTheNextAndLeavesNothingBehind) {
 
 TEST(OverlappedSync, StepsThatARejectionDropsAreNotClaimed) {
   StreamingHarness h;
-  int pushes = 0;
-  h.coordinator.before_push = [&](const PushHeader& header) {
-    if (header.key.fragment != FragmentId(0) || ++pushes != 1) return absl::OkStatus();
-    h.coordinator.PublishWithout(FragmentId(0), 0.5F);
-    return Stale();
-  };
+  RejectFirstPush(h);
   // Pushed after step 1; refused, and the head adopted, after step 3.
-  At(h,
-     {{1, [&] { h.runner->hold = true; }},
-      {3,
-       [&] {
-         h.runner->RunHeld();
-         h.runner->hold = false;
-       }}},
-     8);
+  HoldExchanges(h, 3, 8);
   ASSERT_TRUE(h.Start().Run().ok());
   const auto headers = h.coordinator.headers();
   const auto payloads = h.coordinator.payloads();

@@ -8,8 +8,11 @@
 #include "client/sync/worker_status.h"
 #include "common/secret_stream.h"
 #include "core/codec.h"
+#include "core/fragment_plan.h"
+#include "core/payload_gaps.h"
 #include "core/payload_stats.h"
 #include "gtest/gtest.h"
+#include "tests/client/sync/fake_replica.h"
 
 namespace atl {
 namespace {
@@ -103,6 +106,25 @@ TEST(PrivateEncoder, ClipsThenAddsNoiseAndTellsNoLoss) {
   CodecFor(CodecKind::kFp32).DecodeRange(encoder.payload(), kElements, 0, decoded);
   EXPECT_EQ(decoded, noise->sent);
   EXPECT_EQ(encoder.header().mean_loss, 0);
+}
+
+TEST(PrivateEncoder, GapsBetweenTensorsGetNoNoise) {
+  FakeReplica replica(5.0F);
+  FragmentBase base{
+      .layout = PlanFragments(replica.manifest(), 1)->front(), .version = Version(0), .values = {}};
+  // As the noise of workers of 0.1.0 left it.
+  base.values.assign(base.layout.elements, 1.5F);
+  auto noise = std::make_shared<Counting>();
+  PseudoGradientEncoder encoder(PrivateRun(CodecKind::kFp32), base.layout.elements, noise);
+  std::vector<float> room(base.layout.elements);
+  ASSERT_TRUE(encoder.Measure(base, replica, room).ok());
+  ASSERT_TRUE(encoder.Encode(Claims(0), room).ok());
+  const absl::Status gaps = CheckGaps(CodecFor(CodecKind::kFp32), encoder.payload(), base.layout);
+  EXPECT_TRUE(gaps.ok()) << gaps;
+  std::vector<float> sent(base.layout.elements);
+  CodecFor(CodecKind::kFp32).DecodeRange(encoder.payload(), base.layout.elements, 0, sent);
+  ClearGaps(base.layout, noise->sent);
+  EXPECT_EQ(sent, noise->sent) << "the tensors have theirs";
 }
 
 TEST(PrivateEncoder, ResidualAndPayloadAreMadeOfNoisyValuesOnly) {

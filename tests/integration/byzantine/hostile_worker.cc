@@ -20,6 +20,7 @@
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
 #include "core/model_shape.h"
+#include "core/payload_gaps.h"
 #include "core/payload_stats.h"
 
 // hostile_worker ADDRESS NAME ATTACK: a member that keeps to the protocol and computes nothing. It joins,
@@ -72,7 +73,8 @@ class HostileWorker {
     ATOLL_ASSIGN_OR_RETURN(JoinedRun asked, connection_.Join(parameters));  // for the configuration
     const Manifest manifest = ManifestOf(asked.run.model).value();
     ATOLL_ASSIGN_OR_RETURN(const auto layouts, PlanFragments(manifest, 1));
-    elements_ = layouts.front().elements;
+    layout_ = layouts.front();
+    elements_ = layout_.elements;
     parameters.manifest_hash = ManifestHash(manifest);
     // It leaves the seeding to the others.
     while (asked.manifest_hash.empty()) {
@@ -107,6 +109,7 @@ class HostileWorker {
       const double length = std::sqrt(-2 * std::log(1 - random_.Uniform()));
       value = static_cast<float>(deviation * length * std::cos(2 * std::numbers::pi * random_.Uniform()));
     }
+    ClearGaps(layout_, delta);  // or the coordinator would reject it for its form
     if (attack_ == "nan") delta[elements_ / 2] = std::numeric_limits<float>::quiet_NaN();
     return delta;
   }
@@ -130,6 +133,7 @@ class HostileWorker {
   GrpcConnection connection_;
   SplitMixGenerator random_{RandomNonZero64()};
   std::optional<JoinedRun> info_;
+  FragmentLayout layout_;
   uint64_t elements_ = 0;
   std::optional<Version> base_;
   Values before_;

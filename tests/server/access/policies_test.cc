@@ -1,4 +1,5 @@
 #include "server/access/policies.h"
+#include "server/access/permissions.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -140,6 +141,19 @@ TEST_F(PoliciesTest, RolesHaveNames) {
     EXPECT_EQ(ParseRole(RoleName(role)), role);
   }
   EXPECT_EQ(ParseRole("root"), std::nullopt);
+}
+
+TEST(Permissions, ADeniedCallWithoutANameSaysSo) {
+  const Identity worker{.role = Role::kWorker, .name = "w1", .how = "certificate", .verified = true};
+  const absl::Status denied = CheckMember(worker, "", MemberAct::kLook);
+  EXPECT_TRUE(absl::IsPermissionDenied(denied));
+  EXPECT_EQ(denied.message(),
+            "worker w1 (by certificate) calls for no worker: the name in the request is empty");
+  const Identity admin{.role = Role::kAdmin, .name = "ann", .how = "token", .verified = true};
+  EXPECT_THAT(std::string(CheckMember(admin, "", MemberAct::kLook).message()),
+              HasSubstr("admin ann (by token) calls"));
+  EXPECT_TRUE(CheckMember(worker, "w1", MemberAct::kContribute).ok());
+  EXPECT_TRUE(CheckMember(worker, "observer-doctor", MemberAct::kLook).ok());
 }
 
 }  // namespace
