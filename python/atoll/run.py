@@ -241,7 +241,7 @@ class Run:
         inner = settings.get("inner", {})
         samples = int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
         tokens = samples * self.context
-        used = self._tokens * self._ranks
+        used = max(1, self._tokens) * self._ranks  # as a step is answered
         remedy = "set inner.batch (samples per step) and model.external.context (tokens per sample) in the run's configuration"
         if samples and used > tokens:
             warnings.warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)

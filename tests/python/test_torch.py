@@ -3,6 +3,7 @@ import math
 import unittest
 import warnings
 
+import numpy
 import torch
 
 import atoll
@@ -264,6 +265,14 @@ class JoinedTest(RunTest):
                 for batch in run.steps(loader(batch_size=6)):
                     self.assertEqual(batches.count(batch), (6, 6))
                     take_step(model, optimizer, batch)
+
+    def test_a_step_without_tokens_counts_as_one(self):
+        self.coordinator(rounds=1, steps=2)
+        arrays = {"w": numpy.zeros(2, numpy.float32)}
+        with self.assertWarnsRegex(UserWarning, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds"):
+            with atoll.join(self.hub.data, arrays, **self.options()) as run:
+                while run.running:
+                    run.step()
 
     def test_steps_much_smaller_than_the_runs_warn(self):
         model = torch.nn.Linear(4, 1)
