@@ -92,15 +92,18 @@ class ErrorsTest(RunTest):
         from fixture import Coordinator
         second = Coordinator(folder, config(rounds=3)).start()
         self.addCleanup(second.stop, 9)
-        log = self.folder / "seeder.log"
-        log.unlink()
-        # With the run that it expects, the worker does not join another one.
+        # Joining would replace what is kept.
+        with self.assertRaisesRegex(atoll.FailedPrecondition, f"state-seeder/progress keeps the state of run {first_run}, and this coordinator "
+                                    "serves run .* \\('python-test'\\).*give --expect-run python-test") as caught:
+            self.join(second.data, *model_and_optimizer(), name="seeder")
+        self.assertNotIn(f"serves run {first_run}", str(caught.exception))
+        self.assertEqual(second.status()["workers"], [])
+        # A run that it does not expect is none that it joins, whatever is kept.
         with self.assertRaisesRegex(atoll.AtollError, first_run):
             self.join(second.data, *model_and_optimizer(), name="seeder", expect_run=first_run)
-        # Without, it joins, and says that it leaves the kept state alone.
-        with self.join(second.data, *model_and_optimizer(), name="seeder") as run:
+        with self.join(second.data, *model_and_optimizer(), name="seeder", expect_run="python-test") as run:
+            self.assertNotEqual(run.config["run_id"], first_run)
             run.stop()
-        self.assertRegex(log.read_text(), f"state-seeder/progress/round-.* is of run {first_run}, this is run {run.config['run_id']}")
 
     def test_no_coordinator(self):
         with self.assertRaisesRegex(atoll.AtollError, "no-such-host.invalid"):
