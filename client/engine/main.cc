@@ -72,7 +72,7 @@ ExitCode Serve(CallerChannel& channel) {
   if (!log.ok()) return Refuse(channel.socket, log.status());
   RouteGrpcLog(log->With("component", "grpc"));
   if (!joins) {
-    const auto snapshot = PullSnapshot(*options, channel.values, *log);
+    const auto snapshot = PullSnapshot(*options, hello->caller_pid, channel, *log);
     if (!snapshot.ok()) return Refuse(channel.socket, snapshot.status());
     static_cast<void>(channel.socket.Send(ipc::MessageType::kSnapshot, ipc::Encode(*snapshot)));
     return ExitCode::kOk;

@@ -1,14 +1,19 @@
 #include "client/engine/snapshot_service.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "client/engine/manifest_check.h"
 #include "client/engine/run_text.h"
+#include "client/engine/worker_service.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/grpc_connection.h"
 #include "client/setup/setup_error.h"
@@ -17,13 +22,13 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/status.h"
-#include "common/thread.h"
 
 namespace atl {
 namespace {
 
 constexpr Duration kGiveUpAfter = Seconds(60);
-constexpr Duration kPause = Seconds(0.5);
+constexpr Duration kLogEvery = Seconds(10);
+constexpr std::chrono::milliseconds kPause{500};
 
 absl::Status OnlyWrites() { return absl::UnimplementedError("a snapshot is only written to"); }
 
@@ -79,9 +84,12 @@ std::vector<ipc::Tensor> TensorsOf(const Manifest& manifest) {
 
 absl::StatusOr<ipc::Snapshot> Pull(CoordinatorConnection& connection, const JoinedRun& run,
                                    ipc::SharedMemory& values) {
-  if (!run.manifest.has_value())
-    return absl::UnavailableError(
-        "the run has no parameters yet: no worker has seeded it; start a worker first");
+  if (!run.manifest.has_value() || run.fragments.empty()) {
+    return absl::UnavailableError(absl::StrFormat(
+        "the run '%s' has no published version yet, not even version 0: no worker has brought "
+        "its parameters. Start a worker, then pull again",
+        run.run.name));
+  }
   const uint64_t bytes = run.manifest->elements() * sizeof(float);
   if (!values.Grow(bytes)) {
     return absl::ResourceExhaustedError(
@@ -108,10 +116,17 @@ absl::StatusOr<ipc::Snapshot> PullOnce(const EngineOptions& options, Coordinator
   return snapshot;
 }
 
+/// Waits a moment. False: nobody wants the snapshot any more.
+bool CallerWaits(int64_t caller, ipc::MessageSocket& socket) {
+  ipc::MessageType type{};
+  std::string body;
+  return socket.Receive(kPause, type, body) == ipc::Received::kTimeout && ::getppid() == caller;
+}
+
 }  // namespace
 
-absl::StatusOr<ipc::Snapshot> PullSnapshot(const EngineOptions& options, ipc::SharedMemory& values,
-                                           const Logger& log) {
+absl::StatusOr<ipc::Snapshot> PullSnapshot(const EngineOptions& options, int64_t caller,
+                                           CallerChannel& channel, const Logger& log) {
   const MemberFlags& flags = options.member;
   ATOLL_RETURN_IF_ERROR(CheckMemberFlags(flags));
   const SystemClock clock{};
@@ -120,13 +135,17 @@ absl::StatusOr<ipc::Snapshot> PullSnapshot(const EngineOptions& options, ipc::Sh
   GrpcConnection connection({.address = flags.coordinator, .security = security},
                             MakeChannel({.address = flags.coordinator, .security = security}), &clock);
   const MonoTime begin = clock.Now();
+  std::optional<MonoTime> said;
   while (true) {
-    auto snapshot = PullOnce(options, connection, values);
+    auto snapshot = PullOnce(options, connection, channel.values);
     if (snapshot.ok() || ReactionTo(snapshot.status()) != Reaction::kRetry) return snapshot;
     if (!flags.wait_forever && clock.Now() - begin > kGiveUpAfter) return snapshot;
-    log.Warning("cannot pull the published parameters; trying again",
-                {{"error", Explain(snapshot.status())}});
-    SleepThisThread(kPause);
+    if (!said.has_value() || clock.Now() - *said >= kLogEvery) {
+      said = clock.Now();
+      log.Warning("cannot pull the published parameters; trying again",
+                  {{"error", Explain(snapshot.status())}});
+    }
+    if (!CallerWaits(caller, channel.socket)) return absl::CancelledError("the caller gave up the pull");
   }
 }
 

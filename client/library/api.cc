@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atoll/client.h"
@@ -119,15 +120,24 @@ Result Open(const atl_option* options, size_t option_count, const atl_tensor* te
   return result;
 }
 
-Result Pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot) {
+Result OpenSnapshot(const atl_option* options, size_t option_count, atl_snapshot** snapshot) {
   if (snapshot == nullptr) return IsNull("snapshot");
   *snapshot = nullptr;
   std::vector<ipc::Option> given;
   Result copied = CopyOptions(options, option_count, given);
   if (!copied.ok()) return copied;
-  auto pulled = std::make_unique<atl_snapshot>();
-  Result result = Snapshot::Pull(std::move(given), pulled->snapshot);
-  if (result.ok()) *snapshot = pulled.release();
+  auto opened = std::make_unique<atl_snapshot>();
+  Result result = Snapshot::Open(std::move(given), opened->snapshot);
+  if (result.ok()) *snapshot = opened.release();
+  return result;
+}
+
+Result Pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot) {
+  Result result = OpenSnapshot(options, option_count, snapshot);
+  if (!result.ok()) return result;
+  std::unique_ptr<atl_snapshot> opened(std::exchange(*snapshot, nullptr));
+  result = opened->snapshot->Wait(-1);
+  if (result.ok()) *snapshot = opened.release();
   return result;
 }
 
@@ -231,6 +241,17 @@ void atl_close(atl_client* client) {
 
 atl_code atl_pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot, atl_error* error) {
   return Guard(error, [&] { return atl::library::Pull(options, option_count, snapshot); });
+}
+
+atl_code atl_snapshot_open(const atl_option* options, size_t option_count, atl_snapshot** snapshot,
+                           atl_error* error) {
+  return Guard(error, [&] { return atl::library::OpenSnapshot(options, option_count, snapshot); });
+}
+
+atl_code atl_snapshot_wait(atl_snapshot* snapshot, double timeout_seconds, atl_error* error) {
+  return Guard(error, [&] {
+    return snapshot == nullptr ? IsNull("snapshot") : snapshot->snapshot->Wait(timeout_seconds);
+  });
 }
 
 uint64_t atl_snapshot_version(const atl_snapshot* snapshot) {

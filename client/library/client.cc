@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -17,7 +16,6 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kOpenWait{120'000};  // for a state directory on a slow disk
 constexpr Milliseconds kCloseWait{5'000};
 constexpr uint64_t kMaxState = uint64_t{1} << 40;
-constexpr double kLongest = 1e9;
 
 const char* NameOf(uint32_t kind) {
   constexpr const char* kNames[] = {"",     "JOINED", "READ", "WRITE",    "STEP", "PARTITION",
@@ -29,11 +27,6 @@ uint64_t ElementsOf(const ipc::Tensor& tensor) {
   uint64_t elements = 1;
   for (const int64_t size : tensor.shape) elements *= static_cast<uint64_t>(size);
   return elements;
-}
-
-Milliseconds TimeoutOf(double seconds) {
-  if (seconds < 0 || std::isnan(seconds)) return Milliseconds(-1);
-  return Milliseconds(static_cast<int64_t>(std::min(seconds, kLongest) * 1000 + 0.999));
 }
 
 Result Nonsense(const char* what) {

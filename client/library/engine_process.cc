@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -27,6 +28,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kLook{200};
 constexpr int kAboveTheEngines = 32;  // descriptors that the engine's own numbers cannot meet
 constexpr size_t kLastWords = 2000;
+constexpr double kLongest = 1e9;  // of a timeout, in seconds
 
 Result NoResource(const char* what) {
   return Failure(ATL_RESOURCE_EXHAUSTED,
@@ -99,6 +101,11 @@ class SpawnPlan {
 };
 
 }  // namespace
+
+Milliseconds TimeoutOf(double seconds) {
+  if (seconds < 0 || std::isnan(seconds)) return Milliseconds(-1);
+  return Milliseconds(static_cast<int64_t>(std::min(seconds, kLongest) * 1000 + 0.999));
+}
 
 EngineProcess::EngineProcess(std::string log_file) : log_file_(std::move(log_file)), parent_(::getpid()) {}
 

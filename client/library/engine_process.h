@@ -16,6 +16,9 @@
 
 namespace atl::library {
 
+/// A timeout of atoll/client.h. Negative and NaN: without end.
+std::chrono::milliseconds TimeoutOf(double seconds);
+
 /// One engine, a child of this process, and what is shared with it.
 class EngineProcess {
  public:

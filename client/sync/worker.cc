@@ -217,6 +217,7 @@ absl::Status Worker::LoadCheckpoint(const JoinedRun& info) {
     optimizer_warmup_.SetCold();
     return absl::OkStatus();
   }
+  if (!kept.ok()) ATOLL_RETURN_IF_ERROR(CheckOtherRun(info));
   const absl::Status taken_up = kept.ok() ? replica_->LoadState(kept->replica) : kept.status();
   if (!taken_up.ok()) {
     context_.log.Info("joins cold: the inner optimizer starts without state",
@@ -229,6 +230,19 @@ absl::Status Worker::LoadCheckpoint(const JoinedRun& info) {
                                                        {"inner_steps", kept->replica.optimizer_steps},
                                                        {"samples_consumed", kept->replica.samples_consumed}});
   return absl::OkStatus();
+}
+
+absl::Status Worker::CheckOtherRun(const JoinedRun& info) const {
+  const std::string& other = checkpoint_->other_run();
+  if (other.empty() || !options_.join.expected_run.empty()) return absl::OkStatus();
+  return WithRejection(absl::FailedPreconditionError(absl::StrFormat(
+                           "%s keeps the state of run %s, and this coordinator serves run %s ('%s'), which "
+                           "would replace it. Use "
+                           "another --state-dir for this run, or another --coordinator; if you no longer "
+                           "need that state, give "
+                           "--expect-run %s",
+                           checkpoint_->folder(), other, info.member.run_id, info.run.name, info.run.name)),
+                       RejectionReason::kWrongRun);
 }
 
 absl::Status Worker::GoToAssignedData() {

@@ -92,6 +92,8 @@ class Worker {
   absl::Status BuildReplica(const JoinedRun& info);
   /// The state of the inner optimizer that an earlier life left.
   absl::Status LoadCheckpoint(const JoinedRun& info);
+  /// Its state would be replaced, so that it takes --expect-run to join over it.
+  absl::Status CheckOtherRun(const JoinedRun& info) const;
   /// After a Join: to the part of the data that it gave, at the place that was committed.
   absl::Status GoToAssignedData();
   absl::StatusOr<SyncEnd> Synchronise();

@@ -33,19 +33,24 @@ void PutOwner(StateFileWriter& file, const StateOwner& owner) {
   file.Text(owner.manifest_hash);
 }
 
-absl::Status CheckOwner(const std::string& path, StateFileReader& file, const StateOwner& owner) {
-  const std::string run_id = file.Text();
-  const std::string worker = file.Text();
-  const std::string manifest_hash = file.Text();
-  if (run_id != owner.run_id) {
+StateOwner TakeOwner(StateFileReader& file) {
+  StateOwner owner;
+  owner.run_id = file.Text();
+  owner.worker = file.Text();
+  owner.manifest_hash = file.Text();
+  return owner;
+}
+
+absl::Status CheckOwner(const std::string& path, const StateOwner& found, const StateOwner& owner) {
+  if (found.run_id != owner.run_id) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("%s is of run %s, this is run %s", path, run_id, owner.run_id));
+        absl::StrFormat("%s is of run %s, this is run %s", path, found.run_id, owner.run_id));
   }
-  if (worker != owner.worker) {
+  if (found.worker != owner.worker) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("%s is of worker '%s', this is '%s'", path, worker, owner.worker));
+        absl::StrFormat("%s is of worker '%s', this is '%s'", path, found.worker, owner.worker));
   }
-  if (manifest_hash != owner.manifest_hash) {
+  if (found.manifest_hash != owner.manifest_hash) {
     return absl::FailedPreconditionError(absl::StrFormat("%s is of another model", path));
   }
   return absl::OkStatus();
@@ -192,9 +197,11 @@ absl::Status WorkerCheckpoint::WriteRound(const RoundCheckpoint& round) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<RoundCheckpoint> WorkerCheckpoint::ReadRound(const std::string& path) const {
+absl::StatusOr<RoundCheckpoint> WorkerCheckpoint::ReadRound(const std::string& path) {
   ATOLL_ASSIGN_OR_RETURN(StateFileReader file, StateFileReader::Open(path, StateFileKind::kRound));
-  ATOLL_RETURN_IF_ERROR(CheckOwner(path, file, owner_));
+  const StateOwner found = TakeOwner(file);
+  if (!found.run_id.empty() && found.run_id != owner_.run_id) other_run_ = found.run_id;
+  ATOLL_RETURN_IF_ERROR(CheckOwner(path, found, owner_));
   RoundCheckpoint round;
   round.epoch = Epoch(file.Number<uint64_t>());
   round.base = Version(file.Number<uint64_t>());
@@ -208,6 +215,7 @@ absl::StatusOr<RoundCheckpoint> WorkerCheckpoint::ReadRound(const std::string& p
 
 absl::StatusOr<RoundCheckpoint> WorkerCheckpoint::LoadRound() {
   Flush();
+  other_run_.clear();
   ATOLL_ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, RoundNumbers());
   if (numbers.empty()) return absl::NotFoundError(absl::StrFormat("nothing is kept in %s", folder_));
   std::reverse(numbers.begin(), numbers.end());
@@ -275,7 +283,7 @@ absl::Status WorkerCheckpoint::SettlePush(const PushKey& push, uint32_t payload_
 absl::StatusOr<PushRecord> WorkerCheckpoint::LoadPush(FragmentId fragment) {
   const std::string path = PushPath(fragment);
   ATOLL_ASSIGN_OR_RETURN(StateFileReader file, StateFileReader::Open(path, StateFileKind::kPush));
-  ATOLL_RETURN_IF_ERROR(CheckOwner(path, file, owner_));
+  ATOLL_RETURN_IF_ERROR(CheckOwner(path, TakeOwner(file), owner_));
   PushRecord push;
   push.epoch = Epoch(file.Number<uint64_t>());
   push.header = TakeOffer(file);

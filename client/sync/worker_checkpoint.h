@@ -72,6 +72,8 @@ class WorkerCheckpoint {
   /// The newest valid one; invalid ones are logged. NotFound when none was kept,
   /// FailedPrecondition when none of those that were can be used.
   absl::StatusOr<RoundCheckpoint> LoadRound();
+  /// The run of a round that LoadRound could not use because it is of another run; empty: there was none.
+  const std::string& other_run() const { return other_run_; }
 
   /// Blocks until it is on disk. On an error the former record is removed or marked as void: its residual
   /// went into this payload, and must not come back. Failing in that is logged.
@@ -98,12 +100,13 @@ class WorkerCheckpoint {
   void VoidPush(const std::string& path) const;
   absl::StatusOr<std::vector<uint64_t>> RoundNumbers() const;
   absl::Status WriteRound(const RoundCheckpoint& round);
-  absl::StatusOr<RoundCheckpoint> ReadRound(const std::string& path) const;
+  absl::StatusOr<RoundCheckpoint> ReadRound(const std::string& path);
   void Complain(const absl::Status& error);
 
   const std::string folder_;
   const StateOwner owner_;
   const Logger log_;
+  std::string other_run_;
   RoundCheckpoint buffer_;    // the caller's between BeginRound and SaveRound, else the background thread's
   uint64_t next_number_ = 1;  // the background thread's, after Open
   bool failing_ = false;      // the background thread's

@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence, Tuple
 
 from .errors import AtollError, FailedPrecondition, NotFound, error_of
 
-API_VERSION = 1
+API_VERSION = 2
 OK = 0
 DEADLINE_EXCEEDED = 4
 NAME = "libatoll_client.so.1"
@@ -66,7 +66,8 @@ _FUNCTIONS = {
     "atl_drain": (c_int32, [c_void_p, _ERROR]),
     "atl_stop": (c_int32, [c_void_p, _ERROR]),
     "atl_close": (None, [c_void_p]),
-    "atl_pull": (c_int32, [_OPTIONS, c_size_t, POINTER(c_void_p), _ERROR]),
+    "atl_snapshot_open": (c_int32, [_OPTIONS, c_size_t, POINTER(c_void_p), _ERROR]),
+    "atl_snapshot_wait": (c_int32, [c_void_p, c_double, _ERROR]),
     "atl_snapshot_version": (c_uint64, [c_void_p]),
     "atl_snapshot_tensor_count": (c_size_t, [c_void_p]),
     "atl_snapshot_run_json": (c_char_p, [c_void_p]),
@@ -91,13 +92,14 @@ class Library:
 
     def __init__(self) -> None:
         self._library = self._load()
-        for name, (result, arguments) in _FUNCTIONS.items():
-            function = getattr(self._library, name)
-            function.restype, function.argtypes = result, arguments
+        # The first release had this function already.
         found = self._library.atl_api_version()
         if found < API_VERSION:
             raise FailedPrecondition(f"the library {self.path} has interface version {found}, this package needs {API_VERSION} or "
                                      "newer: install a newer Atoll")
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(self._library, name)
+            function.restype, function.argtypes = result, arguments
 
     def _load(self) -> Any:
         failures = []
@@ -166,10 +168,19 @@ class Library:
     def close(self, client: c_void_p) -> None:
         self._library.atl_close(client)
 
-    def pull(self, options: Sequence[Tuple[str, str]]) -> c_void_p:
+    def snapshot_open(self, options: Sequence[Tuple[str, str]]) -> c_void_p:
+        """Starts to pull; snapshot_close gives it up."""
         snapshot = c_void_p()
-        self._call("atl_pull", _options(options), len(options), ctypes.byref(snapshot))
+        self._call("atl_snapshot_open", _options(options), len(options), ctypes.byref(snapshot))
         return snapshot
+
+    def snapshot_wait(self, snapshot: c_void_p, timeout_seconds: float) -> bool:
+        """False: not there yet."""
+        error = ErrorRecord()
+        code = self._library.atl_snapshot_wait(snapshot, timeout_seconds, ctypes.byref(error))
+        if code not in (OK, DEADLINE_EXCEEDED):
+            raise _error(code, error)
+        return code == OK
 
     def snapshot_version(self, snapshot: c_void_p) -> int:
         return self._library.atl_snapshot_version(snapshot)

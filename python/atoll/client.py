@@ -21,6 +21,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from . import _library
 from .errors import FailedPrecondition, InvalidArgument
 
+POLL_SECONDS = 0.1  # within which Ctrl-C ends a pull
+
 Options = Mapping[str, Union[str, int, float, bool, os.PathLike, None]]
 
 
@@ -184,8 +186,10 @@ class Snapshot(Dict[str, Any]):
 def pull_views(options: Options) -> Tuple[int, Dict[str, Any], List[Tuple[str, Tuple[int, ...], bytearray]]]:
     """(version, run, [(name, shape, float32 bytes)]) of the newest published version."""
     library = _library.load()
-    handle = library.pull(option_list(options))
+    handle = library.snapshot_open(option_list(options))
     try:
+        while not library.snapshot_wait(handle, POLL_SECONDS):
+            pass  # Python handles signals here
         found = []
         for index in range(library.snapshot_tensor_count(handle)):
             name, shape, values = library.snapshot_tensor(handle, index)

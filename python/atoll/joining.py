@@ -65,7 +65,8 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
 def pull(coordinator: str, **options: Any) -> Snapshot:
     """The newest published version: a dict of name to tensor, with `.version` and `.run`.
 
-    PyTorch tensors where PyTorch is installed, otherwise NumPy arrays, otherwise memoryviews. `options`: as of join.
+    PyTorch tensors where PyTorch is installed, otherwise NumPy arrays, otherwise memoryviews. `options`: as of join. Waits at most a
+    minute for a coordinator that does not answer, or a run without a published version; with wait_forever=True, until there is one.
     """
     version, run, found = pull_views({"coordinator": coordinator, **options})
     snapshot = Snapshot()

@@ -150,6 +150,15 @@ void SnapshotsHoldTheTensors(const Place& place) {
   Expect(false, "an error for a tensor that does not exist");
 }
 
+void APullCanBeGivenUp(const Place&) {
+  try {
+    const atl::Snapshot snapshot({{"coordinator", "127.0.0.1:1"}}, [] { return true; });
+  } catch (const atl::Error& error) {
+    return Expect(error.code() == ATL_CANCELLED, error.what());
+  }
+  Expect(false, "an error");
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -159,6 +168,7 @@ int main(int, char** argv) {
       {"bad options are named", BadOptionsAreNamed},
       {"leaving drains", LeavingDrains},
       {"snapshots hold the tensors", SnapshotsHoldTheTensors},
+      {"a pull can be given up", APullCanBeGivenUp},
       {"no more data drains", NoMoreDataDrains},
       {"exceptions come back", ExceptionsComeBack},
       {"another thread stops", AnotherThreadStops},

@@ -111,6 +111,20 @@ def wait_for(done, what, seconds=PATIENCE_S):
         time.sleep(0.05)
 
 
+def engine_of(parent):
+    """The process id of the engine that `parent` started."""
+    for path in pathlib.Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                stat = (path / "stat").read_text()
+            except OSError:
+                continue
+            name, rest = stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
+            if name.startswith("atoll-engine") and int(rest[1]) == parent:
+                return int(path.name)
+    raise AssertionError("no engine runs")
+
+
 class RunTest(unittest.TestCase):
     """A test with a folder of its own, and a coordinator where it asks for one."""
 

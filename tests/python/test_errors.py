@@ -5,7 +5,7 @@ import numpy
 import torch
 
 import atoll
-from fixture import RunTest, config
+from fixture import RunTest, config, engine_of
 from test_run import loader, model_and_optimizer, take_step
 
 
@@ -70,7 +70,7 @@ class ErrorsTest(RunTest):
         hub = self.coordinator(rounds=3, workers=2)
         model, optimizer = model_and_optimizer()
         with self.join(hub.data, model, optimizer, "w0") as run:
-            with self.assertRaisesRegex(atoll.AtollError, "w0"):
+            with self.assertRaisesRegex(atoll.AlreadyExists, "another live worker has the name 'w0'; choose another name"):
                 other, its = model_and_optimizer()
                 atoll.join(hub.data, other, its, **{**self.options("w0"), "state_dir": self.folder / "other"})
             run.stop()
@@ -92,19 +92,18 @@ class ErrorsTest(RunTest):
         from fixture import Coordinator
         second = Coordinator(folder, config(rounds=3)).start()
         self.addCleanup(second.stop, 9)
-        log = self.folder / "seeder.log"
-        log.unlink()
-        # With the run that it expects, the worker does not join another one.
+        # Joining would replace what is kept.
+        with self.assertRaisesRegex(atoll.FailedPrecondition, f"state-seeder/progress keeps the state of run {first_run}, and this coordinator "
+                                    "serves run .* \\('python-test'\\).*give --expect-run python-test") as caught:
+            self.join(second.data, *model_and_optimizer(), name="seeder")
+        self.assertNotIn(f"serves run {first_run}", str(caught.exception))
+        self.assertEqual(second.status().get("workers", []), [])
+        # A run that it does not expect is none that it joins, whatever is kept.
         with self.assertRaisesRegex(atoll.AtollError, first_run):
             self.join(second.data, *model_and_optimizer(), name="seeder", expect_run=first_run)
-        # Without, it joins, and says that it leaves the kept state alone.
-        with self.join(second.data, *model_and_optimizer(), name="seeder") as run:
+        with self.join(second.data, *model_and_optimizer(), name="seeder", expect_run="python-test") as run:
+            self.assertNotEqual(run.config["run_id"], first_run)
             run.stop()
-        self.assertRegex(log.read_text(), f"state-seeder/progress/round-.* is of run {first_run}, this is run {run.config['run_id']}")
-
-    def test_no_coordinator(self):
-        with self.assertRaisesRegex(atoll.AtollError, "no-such-host.invalid"):
-            self.join("no-such-host.invalid:7600", *model_and_optimizer())
 
     def test_a_wrong_token(self):
         tokens = self.folder / "tokens"
@@ -164,21 +163,6 @@ class ErrorsTest(RunTest):
                     take_step(model, optimizer, batch)
                     if count == 2:
                         os.kill(engine_of(os.getpid()), signal.SIGKILL)
-
-
-def engine_of(parent):
-    """The process id of the engine that `parent` started."""
-    import pathlib
-    for path in pathlib.Path("/proc").iterdir():
-        if path.name.isdigit():
-            try:
-                stat = (path / "stat").read_text()
-            except OSError:
-                continue
-            name, rest = stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
-            if name.startswith("atoll-engine") and int(rest[1]) == parent:
-                return int(path.name)
-    raise AssertionError("no engine runs")
 
 
 class LibraryTest(unittest.TestCase):

@@ -1,8 +1,7 @@
 """kill -9 of a Python worker at random moments: nothing is lost, nothing counts twice, the place in the data is right.
 
 ATOLL_KILLS sets the number (default 8). The run with kills must publish the bits of the run without them. A kill between a push and the
-write of the state after it leaves the optimizer's state of the round before. So the inner optimizer has no state here; that states come back
-is in test_run.py.
+write of the state after it leaves the optimizer's state of the round before. So the inner optimizer has no state in that test.
 """
 import json
 import os
@@ -15,6 +14,7 @@ import torch
 
 import atoll
 from fixture import PATIENCE_S, Coordinator, RunTest, config, wait_for
+from small_worker import BATCH, Indexed, make
 
 KILLS = int(os.environ.get("ATOLL_KILLS", "8"))
 ROUNDS = 3 * KILLS
@@ -69,6 +69,36 @@ class KillTest(RunTest):
         self.assertEqual({(version, position) for version, position, _, _ in journal}, set(expected))
         for name in whole:
             self.assertTrue(torch.equal(whole[name], killed[name]), name)
+
+    def test_a_kill_between_a_push_and_the_write_of_the_state_after_it(self):
+        """The push counts once and its samples are not read again; the optimizer's state is that of the round before."""
+        hub = self.coordinator(rounds=4, steps=STEPS)
+        seen = []
+
+        def live(steps):
+            model, _ = make()
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+            batches = torch.utils.data.DataLoader(Indexed(), batch_size=BATCH)
+            with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                taken = [int(state["step"]) for state in optimizer.state.values()]
+                seen.append((run.version, run.samples, max(taken, default=0)))
+                for count, (inputs, targets, _) in enumerate(run.steps(batches)):
+                    (model(inputs).squeeze(1) - targets).square().mean().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    if count + 1 == steps:
+                        break
+
+        live(2 * STEPS)
+        wait_for(lambda: hub.head() == 2, "the second push to be merged")
+        # What such a kill leaves: the push of the second round, the state of the first.
+        states = sorted((self.folder / "state-w0/progress").glob("round-*"))
+        self.assertEqual(len(states), 2)
+        states[-1].unlink()
+        live(None)
+        self.assertEqual(seen, [(0, 0, 0), (2, 2 * STEPS * BATCH, STEPS)])
+        self.assertEqual(hub.contributors(), {version: ["w0"] for version in range(1, 5)})
+        self.assertEqual(hub.tokens(), 4 * STEPS * BATCH)
 
     def test_the_coordinator_is_ended_and_started_in_mid_run(self):
         folder = self.folder / "hub"

@@ -67,6 +67,7 @@ class MixedTest(RunTest):
         self.assertLess(native, first * 0.8)
         self.assertTrue(any("w1" in names for names in contributors.values()), contributors)
         worse = (mixed - native) / native
+        print(f"validation loss: {first:.4f} at the start, {native:.4f} of atoll-worker alone, {mixed:.4f} mixed ({worse:+.2%})", flush=True)
         self.assertLess(abs(worse) if waits else worse, TOLERANCE, f"native {native}, mixed {mixed}, at the start {first}")
 
     def test_blocking(self):

@@ -1,5 +1,6 @@
 """Cases of PyTorch: tied, frozen, adapters, types, wrappers, scalers, several optimizers."""
 import math
+import time
 import unittest
 import warnings
 
@@ -116,11 +117,15 @@ class TypesTest(unittest.TestCase):
             self.assertTrue(torch.equal(torch.tensor(list(out)), expected))
 
     def test_unknown_types_are_named(self):
-        for value, text in ((torch.zeros(2, dtype=torch.complex64), "'weight' has the unknown type torch.complex64"),):
+        cases = [(torch.zeros(2, dtype=torch.complex64), "'weight' has the unknown type torch.complex64.*Freeze it .* or convert it"),
+                 (torch.eye(2).to_sparse(), "'weight' is sparse .torch.sparse_coo.: only dense parameters")]
+        if hasattr(torch, "float8_e4m3fn"):
+            cases.append((torch.zeros(2).to(torch.float8_e4m3fn), "'weight' has the unknown type torch.float8_e4m3fn"))
+        for value, text in cases:
             module = torch.nn.Module()
             module.weight = torch.nn.Parameter(value)
             with self.assertRaisesRegex(atoll.InvalidArgument, text):
-                TorchModel(module, Island())
+                atoll.join("127.0.0.1:1", module, state_dir="not-made")
 
 
 class JoinedTest(RunTest):
@@ -215,6 +220,14 @@ class JoinedTest(RunTest):
                 run._max_batches = 5
                 for _ in run.steps(loader()):
                     pass
+
+    def test_the_wait_for_a_step_is_bounded_in_time_too(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "no optimizer step in .* batches and .* s.*max_seconds_per_step"):
+            with self.join(model, optimizer, rounds=1, steps=3, max_seconds_per_step=0.2) as run:
+                for _ in run.steps(loader()):
+                    time.sleep(0.05)
 
     def test_several_optimizers(self):
         model = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 1), "b": torch.nn.Linear(4, 1)})

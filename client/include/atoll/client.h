@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-#define ATOLL_API_VERSION 1
+#define ATOLL_API_VERSION 2
 
 #if defined(__GNUC__)
 #define ATOLL_API __attribute__((visibility("default")))
@@ -226,10 +226,17 @@ ATOLL_API void atl_close(atl_client* client);
 typedef struct atl_snapshot atl_snapshot;
 
 /* Pulls the newest version (options: coordinator, token-file, tls-*, expect-run, engine, log-*). Waits until
- * it is there or cannot be had. */
+ * it is there or cannot be had: at most a minute for a coordinator that does not answer, or a run without a
+ * published version (wait-forever: without end). */
 ATOLL_API atl_code atl_pull(const atl_option* options, size_t option_count, atl_snapshot** snapshot,
                             atl_error* error);
-/* Of the snapshot, until atl_snapshot_close. */
+/* The same in two calls, for programs that must handle signals meanwhile (since version 2 of the interface).
+ * On success of the first, `*snapshot` must be closed; closing it gives the pull up. */
+ATOLL_API atl_code atl_snapshot_open(const atl_option* options, size_t option_count, atl_snapshot** snapshot,
+                                     atl_error* error);
+/* `timeout_seconds` < 0: no limit. ATL_DEADLINE_EXCEEDED: not there yet, call again. */
+ATOLL_API atl_code atl_snapshot_wait(atl_snapshot* snapshot, double timeout_seconds, atl_error* error);
+/* Of a snapshot that is there, until atl_snapshot_close. */
 ATOLL_API uint64_t atl_snapshot_version(const atl_snapshot* snapshot);
 ATOLL_API size_t atl_snapshot_tensor_count(const atl_snapshot* snapshot);
 ATOLL_API const char* atl_snapshot_run_json(const atl_snapshot* snapshot);

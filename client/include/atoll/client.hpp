@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -341,12 +342,22 @@ class Snapshot {
   };
 
   /// Pulls the newest version; waits until it is there. Throws Error.
-  explicit Snapshot(const Options& options) {
+  explicit Snapshot(const Options& options) : Snapshot(options, [] { return false; }) {}
+
+  /// Asks `cancelled` about four times a second while it waits, and gives up when it returns true: an Error
+  /// with ATL_CANCELLED.
+  Snapshot(const Options& options, const std::function<bool()>& cancelled) {
     const std::vector<atl_option> views = internal::Views(options);
     atl_snapshot* snapshot = nullptr;
     atl_error error{};
-    internal::Check(atl_pull(views.data(), views.size(), &snapshot, &error), error);
+    internal::Check(atl_snapshot_open(views.data(), views.size(), &snapshot, &error), error);
     snapshot_.reset(snapshot);
+    for (;;) {
+      const atl_code code = atl_snapshot_wait(snapshot, 0.25, &error);
+      if (code == ATL_OK) return;
+      if (code != ATL_DEADLINE_EXCEEDED) throw Error(code, error.message);
+      if (cancelled()) throw Error(ATL_CANCELLED, "the caller gave up the pull");
+    }
   }
 
   std::uint64_t Version() const { return atl_snapshot_version(snapshot_.get()); }

@@ -592,5 +592,40 @@ TEST_F(LibraryTest, ThePullOfARunThatIsNotThereFails) {
   EXPECT_EQ(snapshot, nullptr);
 }
 
+TEST_F(LibraryTest, APullWaitsForTheFirstVersion) {
+  ASSERT_NO_FATAL_FAILURE(Serve(1, 1));
+  const std::string address = Address("data");
+  const std::string log = dir_.File("log-pull");
+  const atl_option options[] = {{"coordinator", address.c_str()}, {"log-file", log.c_str()}};
+  atl_error error;
+  atl_snapshot* snapshot = nullptr;
+  ASSERT_EQ(atl_snapshot_open(options, 2, &snapshot, &error), ATL_OK) << error.message;
+  EXPECT_TRUE(Await([&] {
+    return LogOf("pull").find("the run 'tiny' has no published version yet") != std::string::npos;
+  }));
+  EXPECT_EQ(atl_snapshot_wait(snapshot, 0.01, &error), ATL_DEADLINE_EXCEEDED);
+  EXPECT_EQ(atl_snapshot_tensor_count(snapshot), 0U);
+  Caller caller(manifest_);
+  ASSERT_EQ(caller.Open(Options("w0")), ATL_OK) << caller.error().message;
+  EXPECT_EQ(caller.RunToEnd().reason, uint32_t{ATL_END_FINISHED});
+  EXPECT_EQ(atl_snapshot_wait(snapshot, -1, &error), ATL_OK) << error.message;
+  EXPECT_EQ(atl_snapshot_wait(snapshot, 0, &error), ATL_OK) << "again is no error";
+  EXPECT_EQ(atl_snapshot_tensor_count(snapshot), manifest_.tensors.size());
+  atl_snapshot_close(snapshot);
+}
+
+TEST_F(LibraryTest, APullThatIsGivenUpEndsItsEngine) {
+  const atl_option options[] = {{"coordinator", "127.0.0.1:1"}, {"log-level", "off"}};
+  atl_error error;
+  atl_snapshot* snapshot = nullptr;
+  ASSERT_EQ(atl_snapshot_open(options, 2, &snapshot, &error), ATL_OK) << error.message;
+  EXPECT_EQ(atl_snapshot_wait(snapshot, 0.05, &error), ATL_DEADLINE_EXCEEDED);
+  EXPECT_THAT(error.message, HasSubstr("not there yet"));
+  ASSERT_EQ(ChildrenOf(::getpid()).size(), 1U);
+  const pid_t engine = ChildrenOf(::getpid()).front();
+  atl_snapshot_close(snapshot);
+  EXPECT_FALSE(Runs(engine));
+}
+
 }  // namespace
 }  // namespace atl

@@ -15,6 +15,7 @@
 namespace atl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -37,6 +38,7 @@ class ResumeStateTest : public ::testing::Test {
   WorkerEnd Live() {
     WorkerOptions options{.join = TestJoin()};
     options.state_folder = folder_;
+    options.join.expected_run = expected_run_;
     options.key = key_;
     Worker worker(options,
                   {.data = &coordinator_,
@@ -90,6 +92,7 @@ class ResumeStateTest : public ::testing::Test {
   CountingObserver observer_;
   std::ostringstream log_;
   FakeCoordinator coordinator_;
+  std::string expected_run_;
   std::function<absl::Status(uint64_t)> on_step_;
   FakeReplica* replica_ = nullptr;
   Worker* worker_ = nullptr;
@@ -253,6 +256,31 @@ TEST_F(ResumeStateTest, DamagedFilesAreRejectedWithAMessageAndItJoinsCold) {
   EXPECT_THAT(log_.str(), HasSubstr("round-000001 is damaged"));
   EXPECT_THAT(log_.str(), HasSubstr("push-0 is damaged"));
   EXPECT_THAT(log_.str(), HasSubstr("joins cold"));
+}
+
+TEST_F(ResumeStateTest, TheStateOfAnotherRunIsReplacedOnlyForARunThatWasNamed) {
+  const StateOwner other{"run-0", "w1", ManifestHash(FakeReplica::MakeManifest())};
+  {
+    const auto checkpoint = WorkerCheckpoint::Open(folder_, other, Logger());
+    RoundCheckpoint* const round = (*checkpoint)->BeginRound();
+    ASSERT_NE(round, nullptr);
+    round->base = Version(8);
+    (*checkpoint)->SaveRound();
+  }
+  const WorkerEnd rejected = Live();
+  EXPECT_EQ(rejected.code, ExitCode::kRejected);
+  EXPECT_THAT(
+      std::string(rejected.status.message()),
+      AllOf(HasSubstr(folder_ + " keeps the state of run run-0, and this coordinator serves run run-1"),
+            HasSubstr("--expect-run"), HasSubstr("another --state-dir")));
+  EXPECT_TRUE(coordinator_.headers.empty());
+  EXPECT_TRUE((*WorkerCheckpoint::Open(folder_, other, Logger()))->LoadRound().ok()) << "it is still there";
+
+  expected_run_ = "run-1";
+  EXPECT_EQ(Live().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), HasSubstr("joins cold"));
+  expected_run_.clear();
+  EXPECT_EQ(Live().code, ExitCode::kOk) << "the state is of this run now";
 }
 
 TEST_F(ResumeStateTest, AnotherCodecTakesTheResidualAlong) {

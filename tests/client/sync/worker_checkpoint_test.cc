@@ -160,8 +160,10 @@ TEST_F(WorkerCheckpointTest, TheStateOfAnotherIsRejectedByName) {
   Save(*Open(), 1);
   const std::vector<std::byte> payload(5);
   ASSERT_TRUE(Open()->WritePush(Epoch(7), Offer(payload), payload, {}).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-2", "w1", "model"})->LoadRound().status()));
+  const auto other = Open({"run-2", "w1", "model"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(other->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("is of run run-1, this is run run-2"));
+  EXPECT_EQ(other->other_run(), "run-1");
   EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-1", "w2", "model"})->LoadRound().status()));
   EXPECT_THAT(log_.str(), HasSubstr("is of worker 'w1', this is 'w2'"));
   EXPECT_TRUE(absl::IsFailedPrecondition(Open({"run-1", "w1", "wider"})->LoadRound().status()));
