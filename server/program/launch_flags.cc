@@ -19,9 +19,11 @@ namespace atl {
 namespace {
 
 constexpr char kWorkerProgram[] = "atoll-worker";
+constexpr char kProcessGroup[] = "Workers as processes (--launcher process)";
+constexpr char kKubernetesGroup[] = "Workers as pods (--launcher kubernetes)";
 
 void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
-  const std::string group = "Workers as processes (--launcher process)";
+  const std::string group = kProcessGroup;
   app.add_option("--worker-command", flags.command,
                  "Program of a worker; default: atoll-worker next to this program, else in PATH")
       ->group(group);
@@ -50,7 +52,7 @@ void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
 }
 
 void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
-  const std::string group = "Workers as pods (--launcher kubernetes)";
+  const std::string group = kKubernetesGroup;
   app.add_option("--kube-statefulset", flags.kube_stateful_set, "Name of the workers' StatefulSet")
       ->capture_default_str()
       ->group(group);
@@ -75,6 +77,25 @@ void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
       ->envname("KUBERNETES_SERVICE_PORT")
       ->capture_default_str()
       ->group(group);
+}
+
+/// The options of a group that are given on the command line only: one from the environment is no mistake.
+std::vector<const CLI::Option*> OptionsOf(const CLI::App& app, const std::string& group) {
+  return app.get_options([&](const CLI::Option* option) {
+    return option->get_group() == group && option->get_envname().empty();
+  });
+}
+
+absl::Status CheckNotInVain(const LaunchFlags& flags, const std::string& launcher,
+                            const std::vector<const CLI::Option*>& options) {
+  if (flags.launcher == launcher) return absl::OkStatus();
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s has no effect with --launcher %s: give --launcher %s, or leave %s out",
+                        option->get_name(), flags.launcher, launcher, option->get_name()));
+  }
+  return absl::OkStatus();
 }
 
 std::string WorkerProgram(const LaunchFlags& flags) {
@@ -155,6 +176,13 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
       ->group(group);
   AddProcessFlags(app, flags);
   AddKubernetesFlags(app, flags);
+  flags.process_options = OptionsOf(app, kProcessGroup);
+  flags.kube_options = OptionsOf(app, kKubernetesGroup);
+}
+
+absl::Status CheckLaunchFlags(const LaunchFlags& flags) {
+  ATOLL_RETURN_IF_ERROR(CheckNotInVain(flags, "process", flags.process_options));
+  return CheckNotInVain(flags, "kubernetes", flags.kube_options);
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,

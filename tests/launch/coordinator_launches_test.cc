@@ -173,6 +173,11 @@ TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
     EXPECT_THAT(finished.output, HasSubstr(why));
   };
   fails({"--launch-workers", "2"}, "--launch-workers needs --launcher");
+  fails({"--worker-arg=--data=tokens"}, "--worker-arg has no effect with --launcher none");
+  fails({"--worker-state-dir", dir_.File("states")},
+        "give --launcher process, or leave --worker-state-dir out");
+  fails({"--launcher", "kubernetes", "--worker-grace", "3"}, "--worker-grace has no effect");
+  fails({"--launcher", "process", "--kube-selector", "app=x"}, "--kube-selector has no effect");
   fails({"--launcher", "process", "--worker-command", "/no/such/worker"}, "/no/such/worker");
   fails({"--launcher", "process", "--worker-command", "/bin/sh", "--worker-prefix", "W"}, "W0");
   fails({"--launcher", "kubernetes", "--kube-api-host", ""}, "KUBERNETES_SERVICE_HOST");
