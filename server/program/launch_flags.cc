@@ -1,9 +1,12 @@
 #include "server/program/launch_flags.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -14,6 +17,7 @@
 #include "server/launch/launch_command.h"
 #include "server/launch/process_launcher.h"
 #include "server/members/worker_count.h"
+#include "storage/rocksdb/store_folders.h"
 
 namespace atl {
 namespace {
@@ -98,6 +102,40 @@ absl::Status CheckNotInVain(const LaunchFlags& flags, const std::string& launche
   return absl::OkStatus();
 }
 
+std::string StateRoot(const LaunchFlags& flags, const std::string& data_dir) {
+  return flags.state_dir.empty() ? JoinPath(data_dir, "workers") : flags.state_dir;
+}
+
+/// The folder, or the place above it where it would be created, is a folder.
+absl::Status CheckIsFolder(const std::string& option, const std::string& path) {
+  std::error_code error;
+  for (std::filesystem::path each = std::filesystem::absolute(path, error); !error;
+       each = each.parent_path()) {
+    struct stat found {};
+    const bool link = ::lstat(each.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+    const bool there = ::stat(each.c_str(), &found) == 0;
+    if (there && S_ISDIR(found.st_mode)) return absl::OkStatus();
+    if (there || link) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s %s: %s is %s; give a folder, which is created if it does not exist", option, path,
+          each.string(), there ? "not a folder" : "a symbolic link to a folder that does not exist"));
+    }
+    if (!each.has_relative_path()) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkerFolder(const std::string& option, const std::string& path,
+                               const std::string& data_dir) {
+  ATOLL_RETURN_IF_ERROR(CheckIsFolder(option, path));
+  const auto owned = StoreFolderAround(data_dir, path);
+  if (!owned) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s %s lies in %s, a folder of a run's state, and the workers' files there would make "
+                      "that run's next start fail; give a folder outside it, or leave the option out: %s",
+                      option, path, *owned, JoinPath(data_dir, "workers")));
+}
+
 std::string WorkerProgram(const LaunchFlags& flags) {
   if (!flags.command.empty()) return flags.command;
   char self[PATH_MAX];
@@ -116,7 +154,7 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeProcessLauncher(const LaunchFlags&
   options.command.arguments = flags.arguments;
   ATOLL_ASSIGN_OR_RETURN(options.command.credentials, security->LaunchedArguments(flags.arguments, data_dir));
   options.command.prepare = [security](const WorkerName& name) { return security->PrepareLaunched(name); };
-  options.command.state_root = flags.state_dir.empty() ? JoinPath(data_dir, "workers") : flags.state_dir;
+  options.command.state_root = StateRoot(flags, data_dir);
   options.log_dir = flags.log_dir.empty() ? options.command.state_root : flags.log_dir;
   options.name_prefix = flags.prefix;
   options.grace = Seconds(flags.grace_s);
@@ -180,9 +218,13 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
   flags.kube_options = OptionsOf(app, kKubernetesGroup);
 }
 
-absl::Status CheckLaunchFlags(const LaunchFlags& flags) {
+absl::Status CheckLaunchFlags(const LaunchFlags& flags, const std::string& data_dir) {
   ATOLL_RETURN_IF_ERROR(CheckNotInVain(flags, "process", flags.process_options));
-  return CheckNotInVain(flags, "kubernetes", flags.kube_options);
+  ATOLL_RETURN_IF_ERROR(CheckNotInVain(flags, "kubernetes", flags.kube_options));
+  if (flags.launcher != "process") return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(CheckWorkerFolder("--worker-state-dir", StateRoot(flags, data_dir), data_dir));
+  if (flags.log_dir.empty()) return absl::OkStatus();
+  return CheckWorkerFolder("--worker-log-dir", flags.log_dir, data_dir);
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,

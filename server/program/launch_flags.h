@@ -45,8 +45,9 @@ struct LaunchFlags {
 
 void AddLaunchFlags(CLI::App& app, LaunchFlags& flags);
 
-/// Before anything is opened or written. InvalidArgument: an option of a launcher that is not chosen.
-absl::Status CheckLaunchFlags(const LaunchFlags& flags);
+/// Before anything is opened or written. InvalidArgument: an option of a launcher that is not chosen, or a
+/// folder of the workers that is none, or that lies in a folder which only the store writes to.
+absl::Status CheckLaunchFlags(const LaunchFlags& flags, const std::string& data_dir);
 
 /// Null for "none". Starts nothing yet. InvalidArgument, NotFound: which flag is wrong, and how.
 /// Processes are given what they need to get in; `security` outlives the launcher.
