@@ -64,12 +64,13 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
   return {.code = code};
 }
 
-WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
+WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const Logger& log, Shutdown& shutdown) {
   const SystemClock clock{};
   auto process = WorkerProcess::Create(
       {.program = "atoll-worker",
        .flags = flags.member,
-       .worker = std::move(options),
+       .worker = std::move(home.options),
+       .state = &home.state,
        .make_replica = [&](const JoinedRun& info) { return BuildReplica(flags, info, &clock); },
        .log = log},
       &clock);
@@ -105,7 +106,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   home->options.join.device = DescriptionOfDevice(resolved.device, flags.threads);
   home->options.join.dataset = *std::move(data);
   const WorkerName name = home->options.join.worker;
-  return Live(resolved, std::move(home->options), log.With("worker", name), **shutdown);
+  return Live(resolved, *std::move(home), log.With("worker", name), **shutdown);
 }
 
 }  // namespace atl
