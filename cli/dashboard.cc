@@ -169,6 +169,15 @@ std::string WaitLine(const v1::Waiting& wait, bool one_fragment) {
   return line;
 }
 
+/// Rejected attempts that no entry of the list counts; 0 while the list is too short to have dropped any.
+uint64_t UnlistedJoins(const v1::GetStatusReply& status) {
+  constexpr int kMayBeFull = 64;  // the coordinator's bound for one address; 128 for all
+  if (status.refused_joins_size() < kMayBeFull) return 0;
+  uint64_t listed = 0;
+  for (const auto& rejected : status.refused_joins()) listed += rejected.attempts();
+  return status.joins_refused() - std::min(status.joins_refused(), listed);
+}
+
 /// Workers that are rejected at Join: name, reason, since when.
 std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
   constexpr size_t kShown = 4;
@@ -187,6 +196,11 @@ std::vector<std::string> RejectedLines(const v1::GetStatusReply& status) {
     line += rejected.attempts() == 1 ? absl::StrFormat(", once, %s ago: ", since)
                                      : absl::StrFormat(", %d times within %s: ", rejected.attempts(), since);
     lines.push_back(line + Printable(rejected.message()));
+  }
+  if (const uint64_t unlisted = UnlistedJoins(status); unlisted > 0) {
+    lines.push_back(absl::StrFormat(
+        " and %s more %s rejected since the coordinator's start; the list of names is bounded",
+        HumanCount(static_cast<double>(unlisted)), unlisted == 1 ? "join was" : "joins were"));
   }
   return lines;
 }

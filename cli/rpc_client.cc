@@ -117,6 +117,7 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
   ATOLL_RETURN_IF_ERROR(security.CheckTarget(address));
   // gRPC polls a channel without calls only every five seconds (GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS).
   // This wait polls it immediately.
+  const MonoTime begin = SteadyNow();
   const Duration soon = std::min(deadline, kAskWhyAfter);
   if (Connect(channel, soon, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
@@ -127,9 +128,11 @@ absl::Status AwaitConnection(grpc::Channel& channel, const std::string& address,
     notice(absl::StrFormat("no coordinator answers on %s yet; retrying for %s", address,
                            HumanDuration(deadline)));
   }
-  if (Connect(channel, deadline - soon, cancelled)) return absl::OkStatus();
+  // The look at the certificates has taken its part.
+  const Duration left = std::max<Duration>(Duration(0), deadline - (SteadyNow() - begin));
+  if (Connect(channel, left, cancelled)) return absl::OkStatus();
   ATOLL_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
-  return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(deadline)));
+  return NobodyAnswers(address, absl::StrFormat("tried for %.1f s", ToSeconds(SteadyNow() - begin)));
 }
 
 AdminClient::AdminClient(std::string address, Duration deadline, std::string user,

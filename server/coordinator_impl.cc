@@ -352,8 +352,20 @@ void CoordinatorImpl::Tick() {
   state_.Tick(now, effects);
   for (const FragmentId fragment : state_.progress().FinishEnded(now)) published_versions_.Finish(fragment);
   (void)effect_executor_.Execute(effects);
+  EndUnresponsive(effects, now);
   published_versions_.Expire(now);
   ShowNumbers();
+}
+
+void CoordinatorImpl::EndUnresponsive(const Effects& effects, MonoTime now) {
+  if (launcher_ == nullptr) return;
+  for (const EventView& event : effects.events) {
+    if (event.kind != EventKind::kWorkerLost) continue;
+    const auto worker = state_.member_actions().Worker(event.worker, now);
+    if (!worker.ok()) continue;
+    const bool restart = worker->pending_command == WorkerCommand::kRestart;
+    if (restart || worker->pending_command == WorkerCommand::kDrain) launcher_->Lost(event.worker, restart);
+  }
 }
 
 void CoordinatorImpl::ShowNumbers() {

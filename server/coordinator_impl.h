@@ -65,6 +65,8 @@ class CoordinatorImpl final : public Coordinator {
   void CheckConfirmations(const MemberRef& caller, const std::vector<Confirmation>& confirmations,
                           HeartbeatReply& result, Effects& effects);
   void Tick();
+  /// Has the launcher end workers whose lease ended before they obeyed a command: nobody else would.
+  void EndUnresponsive(const Effects& effects, MonoTime now);
   void ShowNumbers();
 
   // Constant after construction.

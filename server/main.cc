@@ -539,6 +539,8 @@ int Run(const Flags& flags) {
   RouteGrpcLog(log->With("component", "grpc"),
                [handshakes](std::string_view line) { handshakes->OnLogLine(line, SteadyNow()); });
   if (!shutdown.ok()) return Fail(*log, shutdown.status(), ExitCode::kInternal);
+  const absl::Status launch = CheckLaunchFlags(flags.launch, flags.data_dir);
+  if (!launch.ok()) return Fail(*log, launch, ExitCode::kUsage);
   const auto configuration = LoadConfiguration(flags, *log);
   if (!configuration.ok()) {
     return Fail(*log, configuration.status(), ConfigurationExitCode(flags, configuration.status()));

@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Open(const EngineO
           {.program = "atoll-engine",
            .flags = options.member,
            .worker = std::move(service->home_.options),
+           .state = &service->home_.state,
            .make_replica = [it = service.get()](const JoinedRun& run) { return it->MakeReplica(run); },
            .log = service->log_},
           &service->clock_));

@@ -11,6 +11,7 @@
 #include "protos/wire/heartbeat.h"
 #include "protos/wire/join.h"
 #include "protos/wire/push.h"
+#include "protos/wire/request_limits.h"
 #include "protos/wire/run_state.h"
 
 namespace atl {
@@ -45,8 +46,11 @@ absl::StatusOr<JoinedRun> GrpcConnection::Join(const JoinCall& call) {
   v1::JoinReply reply;
   JoinCall sent = call;
   sent.device.software_version = std::string(kVersion);
+  v1::JoinRequest request = JoinCallToProto(sent);
+  // The hash is enough; only a rejection says less.
+  if (request.ByteSizeLong() > kMaxUnaryBytes && !request.manifest_hash().empty()) request.clear_manifest();
   ATOLL_RETURN_IF_ERROR(CallWithin(setup_.options().unary_deadline, [&](grpc::ClientContext& context) {
-    return stub_->Join(&context, JoinCallToProto(sent), &reply);
+    return stub_->Join(&context, request, &reply);
   }));
   return JoinedRunFromProto(reply, call);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "client/rpc/chunks.h"
 #include "client/rpc/stall_guard.h"
 #include "common/block_compression.h"
@@ -13,6 +14,7 @@
 #include "protos/wire/chunk_message.h"
 #include "protos/wire/manifest.h"
 #include "protos/wire/push.h"
+#include "protos/wire/request_limits.h"
 #include "protos/wire/run_state.h"
 #include "protos/wire/trace.h"
 
@@ -61,6 +63,15 @@ class PushMessages {
   const std::atomic<bool>* const copies_;
   std::unique_ptr<BlockCompressor> compressor_;
 };
+
+/// gRPC would only say that a message is too large.
+absl::Status CheckSeedHeader(const v1::SeedChunk& header) {
+  if (header.ByteSizeLong() <= kMaxSeedHeaderBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "the model has %d tensors, whose names and shapes take %d bytes; the header of a seed has at most %d. "
+      "Shorten the names of the tensors, or join small tensors to fewer large ones",
+      header.header().manifest().tensors_size(), header.ByteSizeLong(), kMaxSeedHeaderBytes));
+}
 
 constexpr char kPushMethod[] = "/atoll.v1.Coordinator/Push";
 
@@ -129,6 +140,10 @@ absl::StatusOr<PushReceipt> GrpcPush::Send(const MemberRef& member, const PushHe
 
 absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
                             std::span<const SeedFragment> fragments) {
+  v1::SeedChunk head;
+  *head.mutable_header()->mutable_worker() = MemberRefToProto(member);
+  *head.mutable_header()->mutable_manifest() = ManifestToProto(manifest);
+  ATOLL_RETURN_IF_ERROR(CheckSeedHeader(head));
   setup_->AwaitConnection(*channel_, pushes_);
   grpc::ClientContext context;
   setup_->Introduce(context);
@@ -136,9 +151,6 @@ absl::Status GrpcPush::Seed(const MemberRef& member, const Manifest& manifest,
   StallGuard guard(&context, setup_->options().stall);
   v1::SeedReply reply;
   const std::unique_ptr<grpc::ClientWriter<v1::SeedChunk>> writer = stub_->SeedParameters(&context, &reply);
-  v1::SeedChunk head;
-  *head.mutable_header()->mutable_worker() = MemberRefToProto(member);
-  *head.mutable_header()->mutable_manifest() = ManifestToProto(manifest);
   bool open = writer->Write(head);
   v1::SeedChunk chunk;
   for (const SeedFragment& fragment : fragments) {

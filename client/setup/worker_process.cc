@@ -24,8 +24,9 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(WorkerProce
   if (!monitoring.ok()) return WithExitCode(monitoring.status(), DefaultExitCode(monitoring.status()));
   process->monitoring_ = *std::move(monitoring);
   process->Connect(flags, options.worker.join.device);
-  process->ready_ =
-      std::make_unique<ReadyFile>(flags.ready_file, process->monitoring_->observer(), options.log);
+  process->claim_ =
+      std::make_unique<IdentityClaim>(options.state, process->monitoring_->observer(), options.log);
+  process->ready_ = std::make_unique<ReadyFile>(flags.ready_file, process->claim_.get(), options.log);
   process->totals_ = std::make_unique<WorkerTotals>(process->ready_.get());
   process->worker_ = std::make_unique<Worker>(std::move(options.worker),
                                               WorkerDeps{.data = process->data_.get(),

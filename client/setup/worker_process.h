@@ -7,10 +7,12 @@
 #include "absl/status/statusor.h"
 #include "client/metrics/worker_monitoring.h"
 #include "client/rpc/grpc_connection.h"
+#include "client/setup/identity_claim.h"
 #include "client/setup/member_flags.h"
 #include "client/setup/ready_file.h"
 #include "client/setup/timed_drain.h"
 #include "client/setup/worker_totals.h"
+#include "client/sync/identity.h"
 #include "client/sync/worker.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -23,6 +25,7 @@ struct WorkerProcessOptions {
   std::string program;  // its name in the metrics
   MemberFlags flags;
   WorkerOptions worker;
+  const StateDirectory* state = nullptr;  // claimed at the first Join; outlives the process object
   ReplicaFactory make_replica;
   Logger log;
 };
@@ -57,6 +60,7 @@ class WorkerProcess {
   InterruptibleSleeper sleeper_;
   std::unique_ptr<GrpcConnection> data_;
   std::unique_ptr<GrpcConnection> control_;
+  std::unique_ptr<IdentityClaim> claim_;
   std::unique_ptr<ReadyFile> ready_;
   std::unique_ptr<WorkerTotals> totals_;
   std::unique_ptr<Worker> worker_;

@@ -25,14 +25,20 @@ absl::Status Damaged(const std::string& file, std::string_view what) {
       absl::StrFormat("%s is damaged: %s; remove it to join as a new worker, or restore it", file, what));
 }
 
-absl::StatusOr<WorkerIdentity> ParseIdentity(const std::string& file, const std::string& text) {
+struct KeptIdentity {
+  WorkerIdentity identity;
+  bool claimed = true;
+};
+
+absl::StatusOr<KeptIdentity> ParseIdentity(const std::string& file, const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Damaged(file, "not a JSON object");
   const auto name = json.find("name");
   const auto secret = json.find("secret");
   if (name == json.end() || !name->is_string()) return Damaged(file, "no \"name\"");
   if (secret == json.end() || !secret->is_string()) return Damaged(file, "no \"secret\"");
-  WorkerIdentity identity;
+  KeptIdentity kept;
+  WorkerIdentity& identity = kept.identity;
   identity.name = name->get<std::string>();
   const std::optional<std::string> bytes = FromHex(secret->get<std::string>());
   if (!bytes.has_value() || bytes->size() != kSecretBytes) {
@@ -40,7 +46,22 @@ absl::StatusOr<WorkerIdentity> ParseIdentity(const std::string& file, const std:
   }
   identity.secret = *bytes;
   if (!ValidateWorkerName(identity.name).ok()) return Damaged(file, "\"name\" is not a worker's name");
-  return identity;
+  const auto joined = json.find("joined");
+  kept.claimed = joined == json.end() || !joined->is_boolean() || joined->get<bool>();
+  return kept;
+}
+
+absl::StatusOr<KeptIdentity> ReadIdentity(const std::string& file) {
+  const absl::StatusOr<std::string> text = ReadFile(file, kMaxIdentityFile);
+  if (absl::IsFailedPrecondition(text.status())) return Damaged(file, std::string(text.status().message()));
+  ATOLL_RETURN_IF_ERROR(text.status());
+  return ParseIdentity(file, *text);
+}
+
+absl::Status WriteIdentity(const std::string& file, const KeptIdentity& kept) {
+  nlohmann::json json = {{"name", kept.identity.name}, {"secret", ToHex(kept.identity.secret)}};
+  if (!kept.claimed) json["joined"] = false;
+  return WriteFileAtomically(file, json.dump(2) + "\n", 0600);
 }
 
 }  // namespace
@@ -51,28 +72,34 @@ absl::StatusOr<StateDirectory> StateDirectory::Open(const std::string& path) {
   return StateDirectory(path, std::move(lock));
 }
 
+std::string StateDirectory::IdentityFile() const { return JoinPath(path_, "identity"); }
+
 absl::StatusOr<WorkerIdentity> StateDirectory::LoadOrCreate(std::string_view wanted_name) const {
   if (!wanted_name.empty()) ATOLL_RETURN_IF_ERROR(ValidateWorkerName(wanted_name));
-  const std::string file = JoinPath(path_, "identity");
+  const std::string file = IdentityFile();
   if (FileExists(file)) {
-    const absl::StatusOr<std::string> text = ReadFile(file, kMaxIdentityFile);
-    if (absl::IsFailedPrecondition(text.status())) {
-      return Damaged(file, std::string(text.status().message()));
-    }
-    ATOLL_RETURN_IF_ERROR(text.status());
-    ATOLL_ASSIGN_OR_RETURN(WorkerIdentity identity, ParseIdentity(file, *text));
-    if (!wanted_name.empty() && identity.name != wanted_name) {
+    ATOLL_ASSIGN_OR_RETURN(const KeptIdentity kept, ReadIdentity(file));
+    if (wanted_name.empty() || kept.identity.name == wanted_name) return kept.identity;
+    if (kept.claimed) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s belongs to worker '%s', not to '%s'; use another --state-dir for another worker", path_,
-          identity.name, std::string(wanted_name)));
+          kept.identity.name, std::string(wanted_name)));
     }
-    return identity;
   }
-  WorkerIdentity identity{wanted_name.empty() ? DefaultWorkerName() : WorkerName(wanted_name),
-                          RandomBytes(kSecretBytes)};
-  const nlohmann::json json = {{"name", identity.name}, {"secret", ToHex(identity.secret)}};
-  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(file, json.dump(2) + "\n", 0600));
-  return identity;
+  const KeptIdentity made{
+      .identity = {.name = wanted_name.empty() ? DefaultWorkerName() : WorkerName(wanted_name),
+                   .secret = RandomBytes(kSecretBytes)},
+      .claimed = false};
+  ATOLL_RETURN_IF_ERROR(WriteIdentity(file, made));
+  return made.identity;
+}
+
+absl::Status StateDirectory::Claim() const {
+  const std::string file = IdentityFile();
+  ATOLL_ASSIGN_OR_RETURN(KeptIdentity kept, ReadIdentity(file));
+  if (kept.claimed) return absl::OkStatus();
+  kept.claimed = true;
+  return WriteIdentity(file, kept);
 }
 
 absl::StatusOr<SigningKey> StateDirectory::LoadOrCreateKey() const {

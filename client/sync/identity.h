@@ -21,7 +21,8 @@ struct WorkerIdentity {
 /// A worker's state directory, held by one process at a time.
 ///
 ///   LOCK       flock
-///   identity   JSON, mode 0600: {"name": "...", "secret": "<64 hex digits>"}
+///   identity   JSON, mode 0600: {"name": "...", "secret": "<64 hex digits>"}; with "joined": false until the
+///              first accepted Join
 ///   key        the Ed25519 key of its confirmations: 64 hex digits and a newline, mode 0600
 ///   progress   what WorkerCheckpoint keeps
 class StateDirectory {
@@ -30,9 +31,14 @@ class StateDirectory {
   static absl::StatusOr<StateDirectory> Open(const std::string& path);
 
   /// The identity kept here; made (atomically, with `wanted_name`, or DefaultWorkerName when that is empty)
-  /// when there is none. FailedPrecondition when another name than `wanted_name` is kept: a name is not
-  /// changed silently. DataLoss when the file is damaged.
+  /// when there is none, or when one of another name was never claimed. FailedPrecondition when another name
+  /// than `wanted_name` is claimed: a name is not changed silently. DataLoss when the file is damaged.
   absl::StatusOr<WorkerIdentity> LoadOrCreate(std::string_view wanted_name) const;
+
+  /// Binds the directory to the name of its identity, once a coordinator has accepted it. Until then a wrong
+  /// name, which a coordinator rejects, does not occupy the directory. The secret is stored before the Join,
+  /// so a worker that is killed in between is still known to the coordinator.
+  absl::Status Claim() const;
 
   /// The key kept here; made when there is none. DataLoss when the file is damaged.
   absl::StatusOr<SigningKey> LoadOrCreateKey() const;
@@ -41,6 +47,7 @@ class StateDirectory {
 
  private:
   StateDirectory(std::string path, FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::string IdentityFile() const;
 
   std::string path_;
   FileLock lock_;

@@ -95,9 +95,8 @@ class Handshake {
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_NONE, nullptr);
     UseRoots();
     UseOwn();
-    SSL_CTX_set_client_cert_cb(context_.get(), &NoteAsked);
+    SSL_CTX_set_cert_cb(context_.get(), &NoteAsked, this);
     ssl_.reset(SSL_new(context_.get()));
-    SSL_set_app_data(ssl_.get(), this);
     SSL_set_fd(ssl_.get(), socket_.get());
     SSL_set_alpn_protos(ssl_.get(), kHttp2Protocol, sizeof(kHttp2Protocol));
     if (options.host.find_first_not_of("0123456789.:") != std::string::npos) {
@@ -120,8 +119,8 @@ class Handshake {
     return ERR_GET_LIB(error_) == ERR_LIB_SSL && ERR_GET_REASON(error_) != SSL_R_UNEXPECTED_EOF_WHILE_READING;
   }
   bool done() const { return done_; }
-  /// The other side asked for a certificate, and there was none.
-  bool asked_in_vain() const { return asked_in_vain_; }
+  /// The other side asked for our certificate.
+  bool asked() const { return asked_; }
   unsigned long error() const { return error_; }
   const std::string& WantedName() const {
     return options_.server_name.empty() ? options_.host : options_.server_name;
@@ -149,10 +148,10 @@ class Handshake {
   }
 
  private:
-  /// OpenSSL's callback where no certificate was set.
-  static int NoteAsked(SSL* ssl, X509** /*certificate*/, EVP_PKEY** /*key*/) {
-    static_cast<Handshake*>(SSL_get_app_data(ssl))->asked_in_vain_ = true;
-    return 0;
+  /// OpenSSL's callback when the other side asks for a certificate. The one that was set, if any, is sent.
+  static int NoteAsked(SSL* /*ssl*/, void* handshake) {
+    static_cast<Handshake*>(handshake)->asked_ = true;
+    return 1;
   }
   bool IsSilence(int result) const {
     if (result > 0) return false;
@@ -185,7 +184,7 @@ class Handshake {
   tls::SslPtr ssl_;
   bool done_ = false;
   bool silent_ = false;
-  bool asked_in_vain_ = false;
+  bool asked_ = false;
   unsigned long error_ = 0;
 };
 
@@ -286,16 +285,19 @@ std::string OfOwnCertificate(const ProbeOptions& options, unsigned long error) {
         "--tls-client-auth optional",
         why);
   }
+  const std::string file =
+      options.certificate_file.empty() ? "" : absl::StrFormat(" (--tls-cert %s)", options.certificate_file);
   if (std::chrono::system_clock::now() >= facts->not_after) {
     return absl::StrFormat(
-        "our certificate expired on %s, so the coordinator rejects it%s; replace the files of --tls-cert and "
+        "our certificate%s expired on %s, so the coordinator rejects it%s; replace the files of --tls-cert "
+        "and "
         "--tls-key",
-        UtcMinute(facts->not_after), why);
+        file, UtcMinute(facts->not_after), why);
   }
   return absl::StrFormat(
-      "the coordinator rejects our certificate%s: it belongs to %s, is signed by '%s', and is valid until "
+      "the coordinator rejects our certificate%s%s: it belongs to %s, is signed by '%s', and is valid until "
       "%s; it must be signed by a CA in the coordinator's --tls-ca and allow clients",
-      why, NamesOf(*facts), facts->issuer, UtcMinute(facts->not_after));
+      file, why, NamesOf(*facts), facts->issuer, UtcMinute(facts->not_after));
 }
 
 }  // namespace
@@ -322,9 +324,10 @@ ProbeFinding Probe(const ProbeOptions& options) {
     return {.text = theirs, .looks_permanent = attempt.verdict() != X509_V_ERR_CERT_NOT_YET_VALID};
   }
   if (attempt.done() && attempt.GoesOn()) return {};
-  // The alert is lost if the coordinator closes the connection before it has read our greeting.
+  // gRPC's server sends no alert: with TLS 1.3 our handshake ends well, and then the connection is closed
+  // without a byte. A coordinator that just stops does the same, but not for a minute: soon nobody listens.
   return {.text = OfOwnCertificate(options, attempt.error()),
-          .looks_permanent = IsAlert(attempt.error()) || attempt.asked_in_vain()};
+          .looks_permanent = IsAlert(attempt.error()) || attempt.asked()};
 }
 
 std::string WhyNoConnection(const ProbeOptions& options) { return Probe(options).text; }

@@ -20,6 +20,7 @@ struct ProbeOptions {
   std::string roots;        // PEM; empty: this system's
   std::string certificate;  // PEM, as the key; empty: none
   std::string key;
+  std::string certificate_file;   // of `certificate`, for messages; empty: not named
   std::string server_name;        // the name that the certificate must have; empty: the host
   Duration timeout = Seconds(2);  // for each step
 };

@@ -132,6 +132,7 @@ ProbeFinding ChannelSecurity::LookAtConnection(const std::string& address, const
     probe.roots = set->roots;
     probe.certificate = set->certificate;
     probe.key = set->key;
+    probe.certificate_file = flags_.tls_cert;
   }
   probe.server_name = flags_.tls_server_name;
   const ProbeFinding found = Probe(probe);

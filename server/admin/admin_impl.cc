@@ -76,7 +76,7 @@ void AdminImpl::Audit(const AdminCaller& caller, std::string_view action, const 
 }
 
 LauncherView AdminImpl::Launched() {
-  if (launcher_ != nullptr) return launcher_->view();
+  if (launcher_ != nullptr) return workers_.Launched();
   LauncherView none;
   none.kind = "none";
   return none;

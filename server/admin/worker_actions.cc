@@ -14,6 +14,10 @@
 namespace atl {
 namespace {
 
+/// A launched process that has not joined for so long may be restarted: it may hang. LibTorch and the token
+/// files take seconds.
+constexpr Duration kStartPatience = Seconds(60);
+
 std::string_view Name(WorkerAction action) {
   switch (action) {
     case WorkerAction::kDrain:
@@ -143,6 +147,8 @@ absl::StatusOr<std::string> WorkerActions::Restart(const ControlWorkerCall& call
     const MutexLock lock(&locks_.state);
     ATOLL_ASSIGN_OR_RETURN(const bool must_be_started, MustBeStarted(call));
     if (!must_be_started) return RestartByItself(call);
+    const std::string already = AlreadyStarting(call.worker);
+    if (!already.empty()) return already;
   }
   return RestartFromOutside(call.worker);
 }
@@ -169,6 +175,39 @@ absl::StatusOr<bool> WorkerActions::MustBeStarted(const ControlWorkerCall& call)
   return absl::FailedPreconditionError(absl::StrFormat(
       "worker '%s' is %s, and it is none that this coordinator launched: start it where it runs", call.worker,
       worker->state));
+}
+
+bool WorkerActions::HasJoinedIn(const LaunchedWorker& worker) const {
+  const auto member = context_.state->member_actions().Worker(worker.name, context_.clock->Now());
+  return member.ok() && worker.age && member->seconds_since_heartbeat < ToSeconds(*worker.age);
+}
+
+LauncherView WorkerActions::Launched() const {
+  LauncherView view = launcher_->view();
+  for (LaunchedWorker& worker : view.workers) {
+    if (worker.state != LaunchedWorker::State::kRunning || !HasJoinedIn(worker)) continue;
+    const auto member = context_.state->member_actions().Worker(worker.name, context_.clock->Now());
+    if (member.ok() && member->lease_remaining_s <= 0) worker.state = LaunchedWorker::State::kAbsent;
+  }
+  return view;
+}
+
+std::string WorkerActions::AlreadyStarting(const WorkerName& name) const {
+  using enum LaunchedWorker::State;
+  const LauncherView view = launcher_->view();
+  const auto worker = std::ranges::find(view.workers, name, &LaunchedWorker::name);
+  if (worker == view.workers.end() || std::ranges::find(view.wanted, name) == view.wanted.end()) return "";
+  if (worker->state == kStarting || worker->state == kStopping) {
+    return absl::StrFormat(
+        "worker '%s' is already restarting: %s", name,
+        worker->state == kStarting ? "its process is being started" : "its old process is being ended");
+  }
+  const bool starts = worker->state == kRunning && worker->age && *worker->age < kStartPatience;
+  if (!starts || HasJoinedIn(*worker)) return "";
+  return absl::StrFormat(
+      "worker '%s' is already restarting: its process started %s ago and has not joined yet; if it has not "
+      "joined %s after its start, call this again",
+      name, HumanDuration(*worker->age), HumanDuration(kStartPatience));
 }
 
 absl::StatusOr<std::string> WorkerActions::RestartByItself(const ControlWorkerCall& call) {

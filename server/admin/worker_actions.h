@@ -28,8 +28,14 @@ class WorkerActions {
   absl::StatusOr<ScaleResult> ScaleWorkers(const AdminCaller& caller, std::optional<uint32_t> add,
                                            std::optional<uint32_t> target);
   uint32_t Wanted() const;
+  /// The launcher's view, with kAbsent for processes that run on as no member. There is a launcher.
+  LauncherView Launched() const;
 
  private:
+  /// Whether this worker was heard of since its process started, `age` ago.
+  bool HasJoinedIn(const LaunchedWorker& worker) const;
+  /// What is to be said when the launcher is starting this worker already; empty: it may be restarted.
+  std::string AlreadyStarting(const WorkerName& name) const;
   absl::StatusOr<std::string> Act(const ControlWorkerCall& call, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(locks_.state);
   absl::StatusOr<std::string> SendCommand(const ControlWorkerCall& call, WorkerCommand command,

@@ -217,6 +217,30 @@ void KubernetesLauncher::Left(const WorkerName& name) {
   looking_->Wake();
 }
 
+void KubernetesLauncher::Lost(const WorkerName& name, bool restart) {
+  if (!restart) return Left(name);
+  if (!Owns(name)) return;
+  {
+    MutexLock lock(&mutex_);
+    lost_.insert(name);
+  }
+  looking_->Wake();
+}
+
+void KubernetesLauncher::RestartLost() {
+  std::set<WorkerName> lost;
+  {
+    MutexLock lock(&mutex_);
+    lost.swap(lost_);
+  }
+  for (const WorkerName& name : lost) {
+    const absl::Status restarted = Restart(name);
+    if (restarted.ok() || absl::IsCancelled(restarted)) continue;
+    log_.Warning("the pod of a worker that does not answer could not be deleted",
+                 {{"worker", name}, {"error", restarted}});
+  }
+}
+
 absl::Status KubernetesLauncher::GiveUpLeft() {
   std::optional<uint32_t> replicas;
   uint64_t order = 0;
@@ -335,6 +359,7 @@ void KubernetesLauncher::Look() {
   const absl::Status asked = AskForFirstTarget();
   // A number that cannot be granted is no reason not to look at the pods.
   if (!asked.ok() && !absl::IsFailedPrecondition(asked)) return Note(asked);
+  RestartLost();
   const absl::Status given_up = GiveUpLeft();
   if (!given_up.ok()) return Note(given_up);
   const uint64_t scales = Scales();

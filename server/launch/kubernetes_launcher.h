@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class KubernetesLauncher final : public Launcher {
   bool IsReleased(const WorkerName& name) const override;
   void Reclaim(const WorkerName& name) override;
   void Left(const WorkerName& name) override;
+  /// The next look does it.
+  void Lost(const WorkerName& name, bool restart) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
   bool Owns(const WorkerName& name) const override;
@@ -71,6 +74,7 @@ class KubernetesLauncher final : public Launcher {
   std::string PodPath(const WorkerName& name) const;
   absl::Status AskForFirstTarget();
   absl::Status GiveUpLeft();
+  void RestartLost();
   absl::StatusOr<Pod> GetPod(const WorkerName& name);
   absl::StatusOr<uint32_t> GetReplicas(const std::string& set);
   absl::StatusOr<uint32_t> SetReplicas(const std::string& set, uint32_t replicas, uint64_t order);
@@ -102,6 +106,7 @@ class KubernetesLauncher final : public Launcher {
   std::optional<uint32_t> first_target_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint32_t> released_ ABSL_GUARDED_BY(mutex_);  // replicas when the drained worker has left
   bool left_ ABSL_GUARDED_BY(mutex_) = false;                 // it has
+  std::set<WorkerName> lost_ ABSL_GUARDED_BY(mutex_);         // to be restarted
   Pods pods_ ABSL_GUARDED_BY(mutex_);
   std::string error_ ABSL_GUARDED_BY(mutex_);  // of the last look
 

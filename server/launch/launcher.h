@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,20 +16,31 @@ namespace atl {
 
 /// One worker process as the launcher sees it.
 struct LaunchedWorker {
-  /// kDraining: it runs and is not restarted when it ends. kDrained: it has ended in that way.
-  enum class State : uint8_t { kStarting, kRunning, kStopping, kWaiting, kStopped, kDraining, kDrained };
+  /// kDraining: it runs and is not restarted when it ends. kDrained: it has ended in that way. kAbsent: it
+  /// runs and was a member of the run, and is none now: it was removed, or does not answer.
+  enum class State : uint8_t {
+    kStarting,
+    kRunning,
+    kStopping,
+    kWaiting,
+    kStopped,
+    kDraining,
+    kDrained,
+    kAbsent
+  };
   WorkerName name;
   State state = State::kStarting;
-  std::string handle{};     // process id, or the pod's name
-  uint32_t restarts = 0;    // lives after the first
-  std::string last_exit{};  // how the last life ended; empty: it is the first
-  Duration next_start{};    // kWaiting: from now
+  std::string handle{};                        // process id, or the pod's name
+  uint32_t restarts = 0;                       // lives after the first
+  std::string last_exit{};                     // how the last life ended; empty: it is the first
+  Duration next_start{};                       // kWaiting: from now
+  std::optional<Duration> age = std::nullopt;  // of the process; nullopt: there is none, or it is not known
 };
 
 /// Whether it has a process or a running pod, wanted or not.
 inline bool Runs(LaunchedWorker::State state) {
   using enum LaunchedWorker::State;
-  return state == kRunning || state == kDraining || state == kStopping;
+  return state == kRunning || state == kDraining || state == kStopping || state == kAbsent;
 }
 
 struct LauncherView {
@@ -69,6 +81,10 @@ class Launcher {
   virtual void Reclaim(const WorkerName& name) {}
   /// A drained worker has left the run.
   virtual void Left(const WorkerName& name) {}
+  /// The lease of this worker ended before it obeyed a command to drain or, with `restart`, to restart: its
+  /// process does not answer. Ends the process (SIGTERM, later SIGKILL), and starts it again if `restart`.
+  /// Ignores workers of another origin. Does not block.
+  virtual void Lost(const WorkerName& name, bool restart) {}
   /// Whether a worker is a live member of the run. Called without a lock. Set it before the first Scale.
   using IsMember = std::function<bool(const WorkerName&)>;
   virtual void SetMembers(IsMember is_member) {}  // NOLINT(performance-unnecessary-value-param): it is kept

@@ -128,6 +128,15 @@ void ProcessLauncher::Reclaim(const WorkerName& name) {
   Wake();
 }
 
+void ProcessLauncher::Lost(const WorkerName& name, bool restart) {
+  if (restart) return Restart(name).IgnoreError();  // NotFound: it is not wanted any more, and ends
+  const std::optional<uint32_t> number = NumberOf(options_.name_prefix, name);
+  MutexLock lock(&mutex_);
+  if (!number || !requests_.drained.contains(*number)) return;
+  requests_.end.insert(*number);
+  Wake();
+}
+
 void ProcessLauncher::SetMembers(IsMember is_member) {
   MutexLock lock(&mutex_);
   is_member_ = std::move(is_member);
@@ -182,6 +191,7 @@ LauncherView ProcessLauncher::view() const {
   size_t troubled = 0;
   for (const Shown& shown : shown_) {
     LaunchedWorker worker = shown.worker;
+    if (worker.age) *worker.age += now - shown_at_;
     worker.next_start = std::max(Duration::zero(), worker.next_start - (now - shown_at_));
     const bool troubles = !shown.trouble.empty() && (!shown.settles_at || now < *shown.settles_at);
     if (troubles && troubled++ == 0) {
@@ -221,6 +231,7 @@ ProcessLauncher::Requests ProcessLauncher::TakeRequests() {
   requests_.revive = false;
   requests_.start_again = false;
   requests_.restart.clear();
+  requests_.end.clear();
   return requests;
 }
 
@@ -237,6 +248,7 @@ void ProcessLauncher::Apply(const Requests& requests, MonoTime now) {
     if (!wanted.contains(number)) {
       if (requests.drained.contains(number) && !requests.shutting_down) {
         slot.Release();
+        if (requests.end.contains(number)) slot.EndDrained(now);
       } else {
         slot.Stop(now);
       }

@@ -48,6 +48,7 @@ class ProcessLauncher final : public Launcher {
   absl::StatusOr<std::string> Release(const WorkerName& name) override;
   bool IsReleased(const WorkerName& name) const override;
   void Reclaim(const WorkerName& name) override;
+  void Lost(const WorkerName& name, bool restart) override;
   void SetMembers(IsMember is_member) override;
   absl::Status Restart(const WorkerName& name) override;
   LauncherView view() const override;
@@ -70,6 +71,7 @@ class ProcessLauncher final : public Launcher {
     bool revive = false;
     bool start_again = false;
     std::set<uint32_t> restart;
+    std::set<uint32_t> end;  // of those that drain
     bool shutting_down = false;
   };
 

@@ -48,12 +48,12 @@ void WorkerSlot::Ask(MonoTime now) {
   process_->Signal(SIGTERM);
   process_->Signal(SIGCONT);  // a frozen one would not hear it
   shown_.state = State::kStopping;
-  killed_ = false;
+  killed_ = drained_ = false;
   due_ = now + options_.grace;
 }
 
 void WorkerSlot::Stop(MonoTime now) {
-  again_ = drains_ = false;
+  again_ = drains_ = drained_ = false;
   trouble_.clear();
   Ask(now);
   if (process_) return;
@@ -68,7 +68,14 @@ void WorkerSlot::Release() {
   if (!process_) shown_.state = State::kDrained;
 }
 
+void WorkerSlot::EndDrained(MonoTime now) {
+  if (shown_.state != State::kDraining) return;
+  Ask(now);
+  drained_ = true;
+}
+
 void WorkerSlot::Want(MonoTime now) {
+  drained_ = false;
   again_ = again_ || shown_.state == State::kStopping;
   if (shown_.state == State::kDraining) {
     shown_.state = State::kRunning;
@@ -87,6 +94,7 @@ void WorkerSlot::ExpectEnd(MonoTime now) {
 
 void WorkerSlot::Restart(MonoTime now) {
   again_ = true;
+  drained_ = false;
   Ask(now);
   if (process_) return;
   backoff_.Reset();
@@ -105,6 +113,12 @@ void WorkerSlot::OnFailure(MonoTime now, const std::string& what, std::vector<La
          events);
 }
 
+std::string WorkerSlot::HowItStopped() const {
+  if (shown_.state != State::kStopping || !killed_) return shown_.last_exit;
+  return absl::StrFormat("%s: it did not end within %s of SIGTERM", shown_.last_exit,
+                         HumanDuration(options_.grace));
+}
+
 void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launcher::Event>& events) {
   const Duration lived = now - started_;
   process_.reset();
@@ -115,20 +129,17 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
     backoff_.Reset();
     failures_ = 0;
   }
-  if (shown_.state == State::kStopping) {
-    const std::string how = killed_ ? absl::StrFormat("%s: it did not end within %s of SIGTERM",
-                                                      shown_.last_exit, HumanDuration(options_.grace))
-                                    : shown_.last_exit;
-    Report(false, absl::StrFormat("%s was stopped: %s", shown_.name, how), events);
+  if (shown_.state == State::kStopping && !drained_) {
+    Report(false, absl::StrFormat("%s was stopped: %s", shown_.name, HowItStopped()), events);
     gone_ = !again_;
     StartAt(now, again_ ? State::kStarting : State::kStopped);
     again_ = false;
-  } else if (shown_.state == State::kDraining) {
-    shown_.state = State::kDrained;
+  } else if (shown_.state == State::kStopping || shown_.state == State::kDraining) {
     Report(false,
            absl::StrFormat("%s was drained: %s; only `atollctl workers restart %s` starts it again",
-                           shown_.name, shown_.last_exit, shown_.name),
+                           shown_.name, HowItStopped(), shown_.name),
            events);
+    shown_.state = State::kDrained;
   } else if (exit.clean() && drains_) {
     Report(false,
            absl::StrFormat("%s was drained: %s; the run needs it again", shown_.name, shown_.last_exit),
@@ -198,6 +209,7 @@ std::optional<MonoTime> WorkerSlot::settles_at() const {
 
 LaunchedWorker WorkerSlot::Show(MonoTime now) const {
   LaunchedWorker shown = shown_;
+  if (process_) shown.age = now - started_;
   if (shown.state == State::kWaiting) shown.next_start = std::max(Duration::zero(), due_ - now);
   return shown;
 }

@@ -32,6 +32,8 @@ class WorkerSlot {
   void Stop(MonoTime now);
   /// The worker is drained: lets it end by itself and does not restart it, however it ends.
   void Release();
+  /// Ends a worker that drains and does not answer, as Stop does. It stays drained.
+  void EndDrained(MonoTime now);
   /// The worker is wanted (still or again): when a process ends, also because it was draining, another one
   /// follows; a drained worker is started.
   void Want(MonoTime now);
@@ -66,6 +68,7 @@ class WorkerSlot {
   using State = LaunchedWorker::State;
   void Ask(MonoTime now);
   void StartAt(MonoTime when, State state);
+  std::string HowItStopped() const;
   void OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launcher::Event>& events);
   void OnFailure(MonoTime now, const std::string& what, std::vector<Launcher::Event>& events);
   void Launch(MonoTime now, const std::string& coordinator, std::vector<Launcher::Event>& events);
@@ -84,6 +87,7 @@ class WorkerSlot {
   uint32_t failures_ = 0;      // in a row
   MonoTime expected_until_{};  // ExpectEnd
   bool again_ = false;         // kStopping: another start follows
+  bool drained_ = false;       // kStopping: it was draining
   bool drains_ = false;        // kRunning: it was wanted again while it drained, and may still leave
   bool killed_ = false;        // kStopping: the grace is over
   bool gone_ = false;

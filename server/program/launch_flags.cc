@@ -1,9 +1,12 @@
 #include "server/program/launch_flags.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -14,14 +17,17 @@
 #include "server/launch/launch_command.h"
 #include "server/launch/process_launcher.h"
 #include "server/members/worker_count.h"
+#include "storage/rocksdb/store_folders.h"
 
 namespace atl {
 namespace {
 
 constexpr char kWorkerProgram[] = "atoll-worker";
+constexpr char kProcessGroup[] = "Workers as processes (--launcher process)";
+constexpr char kKubernetesGroup[] = "Workers as pods (--launcher kubernetes)";
 
 void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
-  const std::string group = "Workers as processes (--launcher process)";
+  const std::string group = kProcessGroup;
   app.add_option("--worker-command", flags.command,
                  "Program of a worker; default: atoll-worker next to this program, else in PATH")
       ->group(group);
@@ -50,7 +56,7 @@ void AddProcessFlags(CLI::App& app, LaunchFlags& flags) {
 }
 
 void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
-  const std::string group = "Workers as pods (--launcher kubernetes)";
+  const std::string group = kKubernetesGroup;
   app.add_option("--kube-statefulset", flags.kube_stateful_set, "Name of the workers' StatefulSet")
       ->capture_default_str()
       ->group(group);
@@ -77,6 +83,59 @@ void AddKubernetesFlags(CLI::App& app, LaunchFlags& flags) {
       ->group(group);
 }
 
+/// The options of a group that are given on the command line only: one from the environment is no mistake.
+std::vector<const CLI::Option*> OptionsOf(const CLI::App& app, const std::string& group) {
+  return app.get_options([&](const CLI::Option* option) {
+    return option->get_group() == group && option->get_envname().empty();
+  });
+}
+
+absl::Status CheckNotInVain(const LaunchFlags& flags, const std::string& launcher,
+                            const std::vector<const CLI::Option*>& options) {
+  if (flags.launcher == launcher) return absl::OkStatus();
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s has no effect with --launcher %s: give --launcher %s, or leave %s out",
+                        option->get_name(), flags.launcher, launcher, option->get_name()));
+  }
+  return absl::OkStatus();
+}
+
+std::string StateRoot(const LaunchFlags& flags, const std::string& data_dir) {
+  return flags.state_dir.empty() ? JoinPath(data_dir, "workers") : flags.state_dir;
+}
+
+/// The folder, or the place above it where it would be created, is a folder.
+absl::Status CheckIsFolder(const std::string& option, const std::string& path) {
+  std::error_code error;
+  for (std::filesystem::path each = std::filesystem::absolute(path, error); !error;
+       each = each.parent_path()) {
+    struct stat found {};
+    const bool link = ::lstat(each.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+    const bool there = ::stat(each.c_str(), &found) == 0;
+    if (there && S_ISDIR(found.st_mode)) return absl::OkStatus();
+    if (there || link) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s %s: %s is %s; give a folder, which is created if it does not exist", option, path,
+          each.string(), there ? "not a folder" : "a symbolic link to a folder that does not exist"));
+    }
+    if (!each.has_relative_path()) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkerFolder(const std::string& option, const std::string& path,
+                               const std::string& data_dir) {
+  ATOLL_RETURN_IF_ERROR(CheckIsFolder(option, path));
+  const auto owned = StoreFolderAround(data_dir, path);
+  if (!owned) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s %s lies in %s, a folder of a run's state, and the workers' files there would make "
+                      "that run's next start fail; give a folder outside it, or leave the option out: %s",
+                      option, path, *owned, JoinPath(data_dir, "workers")));
+}
+
 std::string WorkerProgram(const LaunchFlags& flags) {
   if (!flags.command.empty()) return flags.command;
   char self[PATH_MAX];
@@ -95,7 +154,7 @@ absl::StatusOr<std::unique_ptr<Launcher>> MakeProcessLauncher(const LaunchFlags&
   options.command.arguments = flags.arguments;
   ATOLL_ASSIGN_OR_RETURN(options.command.credentials, security->LaunchedArguments(flags.arguments, data_dir));
   options.command.prepare = [security](const WorkerName& name) { return security->PrepareLaunched(name); };
-  options.command.state_root = flags.state_dir.empty() ? JoinPath(data_dir, "workers") : flags.state_dir;
+  options.command.state_root = StateRoot(flags, data_dir);
   options.log_dir = flags.log_dir.empty() ? options.command.state_root : flags.log_dir;
   options.name_prefix = flags.prefix;
   options.grace = Seconds(flags.grace_s);
@@ -155,6 +214,17 @@ void AddLaunchFlags(CLI::App& app, LaunchFlags& flags) {
       ->group(group);
   AddProcessFlags(app, flags);
   AddKubernetesFlags(app, flags);
+  flags.process_options = OptionsOf(app, kProcessGroup);
+  flags.kube_options = OptionsOf(app, kKubernetesGroup);
+}
+
+absl::Status CheckLaunchFlags(const LaunchFlags& flags, const std::string& data_dir) {
+  ATOLL_RETURN_IF_ERROR(CheckNotInVain(flags, "process", flags.process_options));
+  ATOLL_RETURN_IF_ERROR(CheckNotInVain(flags, "kubernetes", flags.kube_options));
+  if (flags.launcher != "process") return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(CheckWorkerFolder("--worker-state-dir", StateRoot(flags, data_dir), data_dir));
+  if (flags.log_dir.empty()) return absl::OkStatus();
+  return CheckWorkerFolder("--worker-log-dir", flags.log_dir, data_dir);
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchFlags& flags, const std::string& data_dir,

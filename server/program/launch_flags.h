@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -36,9 +37,17 @@ struct LaunchFlags {
   std::string kube_stateful_set = "atoll-worker";
   bool kube_set_per_worker = false;
   std::string kube_selector = "app.kubernetes.io/name=atoll-worker";
+
+  // Those of one launcher, to say which were given in vain; they live as long as the app.
+  std::vector<const CLI::Option*> process_options = {};
+  std::vector<const CLI::Option*> kube_options = {};
 };
 
 void AddLaunchFlags(CLI::App& app, LaunchFlags& flags);
+
+/// Before anything is opened or written. InvalidArgument: an option of a launcher that is not chosen, or a
+/// folder of the workers that is none, or that lies in a folder which only the store writes to.
+absl::Status CheckLaunchFlags(const LaunchFlags& flags, const std::string& data_dir);
 
 /// Null for "none". Starts nothing yet. InvalidArgument, NotFound: which flag is wrong, and how.
 /// Processes are given what they need to get in; `security` outlives the launcher.

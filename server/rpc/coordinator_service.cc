@@ -9,12 +9,12 @@
 #include "protos/wire/heartbeat.h"
 #include "protos/wire/join.h"
 #include "protos/wire/push.h"
+#include "protos/wire/request_limits.h"
 #include "protos/wire/run_state.h"
 #include "server/rpc/admission.h"
 #include "server/rpc/peer.h"
 #include "server/rpc/pull_stream.h"
 #include "server/rpc/push_stream.h"
-#include "server/rpc/request_limits.h"
 #include "server/rpc/seed_stream.h"
 #include "server/rpc/unary.h"
 #include "server/rpc/watch_stream.h"
@@ -25,6 +25,15 @@ namespace {
 /// As many requests as may wait must not be more than the coordinator can hold.
 absl::Status CheckSize(const google::protobuf::Message& request) {
   if (request.ByteSizeLong() <= kMaxUnaryBytes) return absl::OkStatus();
+  const auto* join = dynamic_cast<const v1::JoinRequest*>(&request);
+  if (join != nullptr && join->has_manifest()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("manifest: %d tensors in %d bytes make a Join of %d bytes; at most %d are allowed. "
+                        "Leave manifest out "
+                        "and give manifest_hash, the hash of the same manifest",
+                        join->manifest().tensors_size(), join->manifest().ByteSizeLong(),
+                        request.ByteSizeLong(), kMaxUnaryBytes));
+  }
   return absl::InvalidArgumentError(absl::StrFormat("a request of %d bytes; at most %d are allowed",
                                                     request.ByteSizeLong(), kMaxUnaryBytes));
 }

@@ -21,6 +21,8 @@ const char* StateName(LaunchedWorker::State state) {
       return "draining";
     case LaunchedWorker::State::kDrained:
       return "drained";
+    case LaunchedWorker::State::kAbsent:
+      return "absent";
   }
   return "";
 }

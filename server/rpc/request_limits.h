@@ -1,7 +1,6 @@
 #ifndef ATOLL_SERVER_RPC_REQUEST_LIMITS_H_
 #define ATOLL_SERVER_RPC_REQUEST_LIMITS_H_
 
-#include <cstddef>
 #include <cstdint>
 
 namespace atl {
@@ -9,7 +8,6 @@ namespace atl {
 /// Bounds of docs/reference/wire_format.md on requests of either port; those of single fields are beside
 /// their conversion in protos/wire.
 inline constexpr uint32_t kMaxStatusHistory = 1000;
-inline constexpr size_t kMaxUnaryBytes = size_t{128} << 10;  // a request that is no stream
 
 }  // namespace atl
 

@@ -164,6 +164,10 @@ bool IsStagedFile(std::string_view name) {
          IsNumbered(numbers.substr(dash + 1), "", ".sst");
 }
 
+bool IsUnfinishedNote(std::string_view name) {
+  return IsNumbered(name, "epoch.begun.tmp.") || IsNumbered(name, "restore.begun.tmp.");
+}
+
 absl::StatusOr<std::optional<std::string>> FindForeign(const DataDir& dir) {
   ATOLL_ASSIGN_OR_RETURN(std::optional<std::string> found, FindIn(dir.root, Run()));
   // Taking the lock replaces what the file holds.

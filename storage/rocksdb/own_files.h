@@ -25,6 +25,9 @@ absl::StatusOr<std::optional<std::string>> FindForeignInCheckpoint(const std::st
 /// Whether a shard writes a file of this name into sst/.
 bool IsStagedFile(std::string_view name);
 
+/// Whether this is a note at the top of a data directory that was being written when its process ended.
+bool IsUnfinishedNote(std::string_view name);
+
 }  // namespace atl
 
 #endif  // ATOLL_STORAGE_ROCKSDB_OWN_FILES_H_

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,17 @@ absl::Status RemoveStagedFiles(const DataDir& dir) {
   return absl::OkStatus();
 }
 
+absl::Status RemoveUnfinishedNotes(const DataDir& dir) {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(dir.root));
+  for (const std::string& name : names) {
+    const std::string path = JoinPath(dir.root, name);
+    std::error_code error;
+    const bool file = std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error));
+    if (file && IsUnfinishedNote(name)) ATOLL_RETURN_IF_ERROR(RemoveFile(path));
+  }
+  return absl::OkStatus();
+}
+
 /// From here on the directory is written to.
 absl::Status RemoveLeftovers(const DataDir& dir, const FoundRun& found) {
   if (found.checkpoint == FoundRun::Checkpoint::kNew) {
@@ -102,6 +115,7 @@ absl::Status RemoveLeftovers(const DataDir& dir, const FoundRun& found) {
   if (found.checkpoint == FoundRun::Checkpoint::kLeft) {
     ATOLL_RETURN_IF_ERROR(RemoveFile(dir.checkpoint_begun()));
   }
+  ATOLL_RETURN_IF_ERROR(RemoveUnfinishedNotes(dir));
   // After a kill a file in sst/ may still be linked to one that a shard owns; emptied before anything is
   // written to it, and with names never used again, that is harmless.
   return RemoveStagedFiles(dir);

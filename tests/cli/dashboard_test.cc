@@ -284,6 +284,26 @@ TEST(Dashboard, ShowsWhoIsRejectedAtJoin) {
   EXPECT_THAT(screen, Not(HasSubstr("\x1b[2J")));
 }
 
+TEST(Dashboard, ShowsHowManyRejectedJoinsTheListHasNoRoomFor) {
+  v1::GetStatusReply status = Training();
+  const auto screen = [&] { return absl::StrJoin(RenderStatus(status, {.colour = false}), "\n"); };
+  const auto add = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      auto* rejected = status.add_refused_joins();
+      rejected->set_worker("x");
+      rejected->set_attempts(2);
+    }
+  };
+  add(63);
+  status.set_joins_refused(400);
+  EXPECT_THAT(screen(), Not(HasSubstr("joins were rejected"))) << "they have joined since, or stopped";
+  add(65);
+  EXPECT_THAT(screen(), AllOf(HasSubstr("and 124 more workers are rejected"),
+                              HasSubstr("and 144 more joins were rejected since the coordinator's start")));
+  status.set_joins_refused(256);
+  EXPECT_THAT(screen(), Not(HasSubstr("rejected since the coordinator"))) << "each is listed";
+}
+
 TEST(Dashboard, ShowsWhatAnOperatorDid) {
   v1::GetStatusReply status = Training();
   status.set_state(v1::RUN_STATE_PAUSED);

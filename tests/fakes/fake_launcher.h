@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/mutex.h"
@@ -24,6 +26,8 @@ class FakeLauncher final : public Launcher {
     std::set<uint32_t> wanted ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> drained ABSL_GUARDED_BY(mutex);
     std::set<uint32_t> running ABSL_GUARDED_BY(mutex);
+    std::vector<std::pair<WorkerName, bool>> lost ABSL_GUARDED_BY(mutex);  // and whether to restart it
+    std::optional<Duration> age ABSL_GUARDED_BY(mutex);                    // of every process
     /// Scale and Restart wait for the other side while this is set, as a launcher does while a cluster is
     /// away.
     bool away ABSL_GUARDED_BY(mutex) = false;
@@ -60,6 +64,11 @@ class FakeLauncher final : public Launcher {
     MutexLock lock(&log_->mutex);
     if (log_->drained.erase(NumberOf(name)) > 0) log_->wanted.insert(NumberOf(name));
   }
+  void Lost(const WorkerName& name, bool restart) override {
+    MutexLock lock(&log_->mutex);
+    log_->lost.emplace_back(name, restart);
+    log_->changed.NotifyAll();
+  }
   absl::Status Restart(const WorkerName& name) override {
     {
       MutexLock lock(&log_->mutex);
@@ -81,6 +90,7 @@ class FakeLauncher final : public Launcher {
       LaunchedWorker worker;
       worker.name = NameOf(number);
       worker.state = LaunchedWorker::State::kRunning;
+      worker.age = log_->age;
       view.workers.push_back(worker);
     }
     return view;

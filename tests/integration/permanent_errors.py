@@ -59,6 +59,10 @@ def wrong_workers(plain, secured, demanding, ours, other_ca):
         "plain-to-tls": (secured.data, [], "this port needs TLS"),
         "tls-to-plain": (plain.data, tls, "does not use TLS"),
         "no-certificate": (demanding.data, tls, "because it requires a certificate"),
+        "certificate-of-another-ca": (
+            demanding.data,
+            [*tls, "--tls-cert", other_ca / "worker-w0.pem", "--tls-key", other_ca / "worker-w0.key"],
+            f"rejects our certificate (--tls-cert {other_ca / 'worker-w0.pem'})"),
         "admin-port": (plain.admin, [], "admin port"),
         "web-server": (plain.metrics_address, [], "does not speak the protocol"),
         "not-there-yet": (f"127.0.0.1:{free_port()}", [], None),

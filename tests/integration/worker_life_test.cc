@@ -73,6 +73,27 @@ class WorkerLifeTest : public ::testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
+TEST_F(WorkerLifeTest, ARejectedNameDoesNotOccupyTheStateDirectory) {
+  Begin(12);
+  const auto start = [&](const std::string& name, const std::string& log) {
+    auto started =
+        Process::Start({ATOLL_BIN_DIR "/atoll-worker", "--coordinator", cluster_->data_address(), "--name",
+                        name, "--role", "evaluator", "--data", cluster_->PathOf("tokens"), "--state-dir",
+                        cluster_->PathOf("state"), "--threads", "1", "--device", "cpu"},
+                       cluster_->PathOf(log + ".log"));
+    EXPECT_TRUE(started.ok()) << started.status();
+    return *std::move(started);
+  };
+  EXPECT_EQ(start("w1", "mistyped")->Wait(Seconds(60)), 5) << cluster_->Log("mistyped");
+  const auto w2 = start("w2", "right");
+  const absl::Status joined = cluster_->WaitUntil(
+      "w2 to join", Seconds(60), [&](const auto&) { return Worker("w2").state() == "active"; });
+  ASSERT_TRUE(joined.ok()) << joined;
+  w2->Kill();
+  EXPECT_EQ(start("w3", "other")->Wait(Seconds(60)), 2) << cluster_->Log("other");
+  EXPECT_THAT(cluster_->Log("other"), HasSubstr("belongs to worker 'w2', not to 'w3'"));
+}
+
 TEST_F(WorkerLifeTest, AKilledWorkerGoesOnWithWhatItKept) {
   Begin(12);
   cluster_->worker("w1").Kill();

@@ -2,6 +2,8 @@
 // cluster.
 #include <signal.h>
 
+#include <filesystem>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/coordinator_program.h"
@@ -173,6 +175,11 @@ TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
     EXPECT_THAT(finished.output, HasSubstr(why));
   };
   fails({"--launch-workers", "2"}, "--launch-workers needs --launcher");
+  fails({"--worker-arg=--data=tokens"}, "--worker-arg has no effect with --launcher none");
+  fails({"--worker-state-dir", dir_.File("states")},
+        "give --launcher process, or leave --worker-state-dir out");
+  fails({"--launcher", "kubernetes", "--worker-grace", "3"}, "--worker-grace has no effect");
+  fails({"--launcher", "process", "--kube-selector", "app=x"}, "--kube-selector has no effect");
   fails({"--launcher", "process", "--worker-command", "/no/such/worker"}, "/no/such/worker");
   fails({"--launcher", "process", "--worker-command", "/bin/sh", "--worker-prefix", "W"}, "W0");
   fails({"--launcher", "kubernetes", "--kube-api-host", ""}, "KUBERNETES_SERVICE_HOST");
@@ -181,6 +188,41 @@ TEST_F(CoordinatorLaunchesTest, WrongFlagsTouchNothing) {
   EXPECT_FALSE(FileExists(dir_.File("data")));
   EXPECT_THAT(RunToEnd({kProgram, "--help"}, Seconds(60)).output,
               AllOf(HasSubstr("--launcher"), HasSubstr("--worker-arg"), HasSubstr("--kube-statefulset")));
+}
+
+TEST_F(CoordinatorLaunchesTest, WorkersFilesDoNotGoIntoTheRunsOwnFolders) {
+  const std::string data = dir_.File("data");
+  const auto fails = [&](const std::string& option, const std::string& folder, const std::string& why) {
+    const Finished finished = Run({"--config", dir_.File("run.yaml"), "--launcher", "process",
+                                   "--worker-command", "/bin/sh", option, folder});
+    EXPECT_EQ(finished.exit_code, 2) << finished.output;
+    EXPECT_THAT(finished.output, AllOf(HasSubstr(option + " " + folder), HasSubstr(why)));
+  };
+  std::filesystem::create_directory_symlink(data, dir_.File("link"));
+  const auto fails_everywhere = [&] {
+    fails("--worker-state-dir", data + "/shards/workers", "lies in " + data + "/shards");
+    fails("--worker-state-dir", data + "/meta", "leave the option out: " + data + "/workers");
+    fails("--worker-log-dir", data + "/contributions/../checkpoints/logs",
+          "lies in " + data + "/checkpoints");
+    fails("--worker-log-dir", "/dev/null", "/dev/null is not a folder");
+    fails("--worker-log-dir", dir_.File("run.yaml") + "/logs", dir_.File("run.yaml") + " is not a folder");
+  };
+  fails_everywhere();
+  fails("--worker-log-dir", dir_.File("link"), "a symbolic link to a folder that does not exist");
+  EXPECT_FALSE(FileExists(data)) << "before anything is written";
+  auto process = Serve({"--config", dir_.File("run.yaml")});
+  ASSERT_NE(process, nullptr);
+  process->Signal(SIGTERM);
+  ASSERT_EQ(process->Wait(Seconds(60)), 0) << Log();
+  fails_everywhere();
+  fails("--worker-log-dir", dir_.File("link") + "/meta", "lies in " + data + "/meta");
+  std::filesystem::rename(data + "/shards", dir_.File("disk"));
+  std::filesystem::create_directory_symlink(dir_.File("disk"), data + "/shards");
+  fails("--worker-log-dir", dir_.File("disk") + "/logs", "lies in " + data + "/shards");
+  const Finished of_another = Run({"--config", dir_.File("run.yaml"), "--data-dir", dir_.File("other"),
+                                   "--launcher", "process", "--worker-log-dir", data + "/meta"});
+  EXPECT_EQ(of_another.exit_code, 2) << of_another.output;
+  EXPECT_THAT(of_another.output, HasSubstr("lies in " + data + "/meta"));
 }
 
 }  // namespace

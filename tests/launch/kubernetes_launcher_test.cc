@@ -324,6 +324,16 @@ TEST_F(KubernetesLauncherTest, RestartDeletesThisPodAndNoOther) {
   EXPECT_TRUE(HasEvent("+train-worker-1 started (pod 00000004"));
 }
 
+TEST_F(KubernetesLauncherTest, OneThatWasToRestartAndDoesNotAnswerLosesItsPod) {
+  Launch(Options());
+  ASSERT_TRUE(launcher_->Scale(2).ok());
+  ASSERT_TRUE(Shows(2));
+  launcher_->Lost("other-0", /*restart=*/true);
+  launcher_->Lost("train-worker-1", /*restart=*/true);
+  EXPECT_TRUE(HasEvent("+train-worker-1 started (pod 00000004"));
+  EXPECT_EQ(server_->Requests("DELETE").size(), 1u);
+}
+
 TEST_F(KubernetesLauncherTest, ARestartWhoseAnswerWasLostHitsThePodOnce) {
   KubernetesLauncherOptions options = Options();
   options.look_every = Seconds(600);  // nobody else takes the faults

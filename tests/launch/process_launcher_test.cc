@@ -372,6 +372,38 @@ TEST_F(ProcessLauncherTest, OneThatIgnoresSigtermIsKilledWhenTheGraceIsOver) {
   EXPECT_THAT(Events().back(), AllOf(HasSubstr("-w0 was stopped: killed by SIGKILL"), HasSubstr("SIGTERM")));
 }
 
+TEST_F(ProcessLauncherTest, OneThatDrainsAndDoesNotAnswerIsEndedAndStaysDrained) {
+  ProcessLauncherOptions options = Options("trap '' TERM; echo $4 runs; while :; do sleep 0.01; done");
+  options.grace = Seconds(0.05);
+  Launch(options, 1);
+  ASSERT_TRUE(Logged("w0", "w0 runs"));
+  launcher_->Lost("w0", /*restart=*/false);  // nobody drained it
+  const pid_t pid = PidOf(0);
+  ASSERT_TRUE(launcher_->Release("w0").ok());
+  ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kDraining, 1); }));
+  EXPECT_FALSE(Gone(pid));
+  ::kill(pid, SIGSTOP);
+  launcher_->Lost("w0", /*restart=*/false);
+  EXPECT_TRUE(WaitUntil([&] { return Gone(pid); }));
+  EXPECT_TRUE(HasEvent("-w0 was drained: killed by SIGKILL", "only `atollctl workers restart w0`"));
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kDrained, 1); }));
+  launcher_->Lost("w0", /*restart=*/false);
+  ASSERT_TRUE(launcher_->Restart("w0").ok());
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));
+}
+
+TEST_F(ProcessLauncherTest, OneThatWasToRestartAndDoesNotAnswerIsReplaced) {
+  Launch(Options(kSleeps), 1);
+  ASSERT_TRUE(Logged("w0", "w0 runs"));
+  const pid_t pid = PidOf(0);
+  ASSERT_TRUE(Workers()[0].age.has_value());
+  ::kill(pid, SIGSTOP);
+  launcher_->Lost("w0", /*restart=*/true);
+  launcher_->Lost("x9", /*restart=*/true);
+  EXPECT_TRUE(WaitUntil([&] { return Gone(pid); }));
+  EXPECT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1) && PidOf(0) != pid; }));
+}
+
 TEST_F(ProcessLauncherTest, AFrozenOneCanBeRestarted) {
   Launch(Options(kSleeps), 1);
   ASSERT_TRUE(WaitUntil([&] { return AllAre(State::kRunning, 1); }));

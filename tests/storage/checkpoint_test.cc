@@ -145,6 +145,19 @@ TEST_F(CheckpointTest, ANoteTellsTheNextStartOfARestoreThatDidNotEnd) {
   for (const char* garbage : {"", "x\none\n", "1", "1\n../up\n"}) EXPECT_FALSE(told_by(garbage).has_value());
 }
 
+TEST_F(CheckpointTest, ANoteThatWasNeverWholeIsRemoved) {
+  store_.reset();
+  const std::vector<std::string> left = {dir() + "/restore.begun.tmp.4711", dir() + "/epoch.begun.tmp.1"};
+  for (const std::string& path : left) ASSERT_TRUE(WriteFileAtomically(path, "1").ok());
+  const std::string of_others = dir() + "/restore.begun.tmp.mine";
+  ASSERT_TRUE(WriteFileAtomically(of_others, "1").ok());
+  auto store = OpenDir(dir());
+  ASSERT_TRUE(store.ok()) << store.status();
+  store_ = *std::move(store);
+  for (const std::string& path : left) EXPECT_FALSE(FileExists(path)) << path;
+  EXPECT_TRUE(FileExists(of_others));
+}
+
 TEST_F(CheckpointTest, EveryDamagedFileIsNamedAndNothingIsUsed) {
   const CheckpointEntry whole = Make("whole");
   for (const CheckpointFile& file : whole.manifest.files) {

@@ -65,17 +65,19 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
   return {.code = code};
 }
 
-WorkerOutcome Live(const WorkerFlags& flags, WorkerOptions options, const Logger& log, Shutdown& shutdown) {
+WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const Logger& log, Shutdown& shutdown) {
   const SystemClock clock{};
-  const bool trains = options.join.role == WorkerRole::kTrainer;
-  const auto build = [&, trains, train_tokens = options.join.dataset->train_tokens](const JoinedRun& info) {
+  const auto& join = home.options.join;
+  const bool trains = join.role == WorkerRole::kTrainer;
+  const auto build = [&, trains, train_tokens = join.dataset->train_tokens](const JoinedRun& info) {
     const std::string passes = trains ? PassesWarning(info.run, train_tokens) : "";
     if (!passes.empty()) log.Warning(passes);
     return BuildReplica(flags, info, &clock);
   };
   auto process = WorkerProcess::Create({.program = "atoll-worker",
                                         .flags = flags.member,
-                                        .worker = std::move(options),
+                                        .worker = std::move(home.options),
+                                        .state = &home.state,
                                         .make_replica = build,
                                         .log = log},
                                        &clock);
@@ -111,7 +113,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   home->options.join.device = DescriptionOfDevice(resolved.device, flags.threads);
   home->options.join.dataset = *std::move(data);
   const WorkerName name = home->options.join.worker;
-  return Live(resolved, std::move(home->options), log.With("worker", name), **shutdown);
+  return Live(resolved, *std::move(home), log.With("worker", name), **shutdown);
 }
 
 }  // namespace atl

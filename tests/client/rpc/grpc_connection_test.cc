@@ -696,6 +696,48 @@ TEST_F(GrpcConnectionTest, SeedsFragmentByFragment) {
   EXPECT_THAT(places, ElementsAre(std::pair(0u, 0u), std::pair(0u, 1u << 20), std::pair(1u, 0u)));
 }
 
+/// Tensors whose names take `bytes` each.
+Manifest ManyTensors(size_t count, size_t bytes) {
+  Manifest manifest;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    manifest.tensors.push_back({.name = std::string(bytes - number.size(), 'n') + number, .shape = {1}});
+  }
+  return manifest;
+}
+
+TEST_F(GrpcConnectionTest, JoinsByHashWhenTheManifestIsTooLong) {
+  v1::JoinRequest heard;
+  service_.on_join = [&](const v1::JoinRequest& request, v1::JoinReply*) {
+    heard = request;
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "seen");
+  };
+  const auto join = [&](size_t tensors) {
+    const Manifest manifest = ManyTensors(tensors, 100);
+    (void)connection_->Join({.worker = "w",
+                             .secret = std::string(32, 's'),
+                             .manifest_hash = ManifestHash(manifest),
+                             .manifest = manifest});
+    EXPECT_EQ(heard.manifest_hash(), ManifestHash(manifest));
+    return heard.has_manifest();
+  };
+  EXPECT_TRUE(join(1000));
+  EXPECT_FALSE(join(2000)) << "above 128 KiB";
+}
+
+TEST_F(GrpcConnectionTest, ASeedHeaderAboveTheBoundIsNotSent) {
+  bool called = false;
+  service_.on_seed = [&](grpc::ServerReader<v1::SeedChunk>*) {
+    called = true;
+    return grpc::Status::OK;
+  };
+  const absl::Status rejected = connection_->SeedParameters({}, ManyTensors(10'000, 220), {});
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument) << rejected;
+  EXPECT_THAT(std::string(rejected.message()), AllOf(HasSubstr("10000 tensors"), HasSubstr("at most 2097152"),
+                                                     HasSubstr("Shorten the names")));
+  EXPECT_FALSE(called);
+}
+
 TEST(GrpcConnectionAwayTest, NobodyAtTheAddressIsSaid) {
   std::string address;
   {

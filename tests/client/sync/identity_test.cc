@@ -31,6 +31,11 @@ class IdentityTest : public ::testing::Test {
     return directory->LoadOrCreate(wanted);
   }
 
+  absl::Status Claim() {
+    auto directory = StateDirectory::Open(JoinPath(path_, "state"));
+    return directory.ok() ? directory->Claim() : directory.status();
+  }
+
   std::string path_;
 };
 
@@ -67,8 +72,32 @@ TEST_F(IdentityTest, TheDefaultNameIsValid) {
   EXPECT_TRUE(ValidateWorkerName(made->name).ok()) << made->name;
 }
 
+TEST_F(IdentityTest, ANameThatNeverJoinedIsReplaced) {
+  const auto wrong = Load("a");
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  const auto right = Load("b");
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(right->name, "b");
+  EXPECT_NE(right->secret, wrong->secret) << "the secret of another name was sent to somebody already";
+  ASSERT_TRUE(Claim().ok());
+  EXPECT_EQ(Load("a").status().code(), absl::StatusCode::kFailedPrecondition);
+  const auto again = Load("");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name, "b");
+  EXPECT_EQ(again->secret, right->secret);
+}
+
+TEST_F(IdentityTest, AnIdentityOfAnEarlierVersionIsClaimed) {
+  ASSERT_TRUE(CreateDirs(JoinPath(path_, "state")).ok());
+  const std::string text = R"({"name": "a", "secret": ")" + std::string(64, '7') + "\"}";
+  ASSERT_TRUE(WriteFileAtomically(JoinPath(path_, "state/identity"), text).ok());
+  EXPECT_TRUE(Load("a").ok());
+  EXPECT_EQ(Load("b").status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(IdentityTest, ANameIsNotChangedSilently) {
   ASSERT_TRUE(Load("a").ok());
+  ASSERT_TRUE(Claim().ok());
   const auto other = Load("b");
   EXPECT_EQ(other.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(other.status().message()), HasSubstr("belongs to worker 'a', not to 'b'"));

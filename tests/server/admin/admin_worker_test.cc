@@ -13,7 +13,10 @@ namespace atl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 using enum WorkerAction;
 
 const AdminCaller kAnn{.user = "ann", .peer = "10.0.0.7:5"};
@@ -429,6 +432,51 @@ TEST_F(AdminLauncher, RestartsWhoDoesNotAnswerAndTellsWhoDoes) {
   ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
   ASSERT_TRUE(Do(run_, "w-9", kRestart).ok()) << "never joined, but the launcher's";
   EXPECT_EQ(restarted(), (std::vector<std::string>{"w-1", "w-9"}));
+}
+
+TEST_F(AdminLauncher, OneThatIsLostBeforeItObeysIsEnded) {
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 3).ok());
+  run_.Begin({"w-0", "w-1"}, Ones());
+  run_.Join("w-2");
+  ASSERT_TRUE(Do(run_, "w-0", kRestart).ok());
+  ASSERT_TRUE(Do(run_, "w-1", kDrain).ok());
+  run_.clock().Advance(run_.options().run.round.lease + Seconds(1));
+  MutexLock lock(&log_->mutex);
+  while (log_->lost.size() < 2) log_->changed.Wait(&log_->mutex);
+  EXPECT_THAT(log_->lost, UnorderedElementsAre(Pair("w-0", true), Pair("w-1", false)))
+      << "w-2 was told nothing: it may come back";
+}
+
+TEST_F(AdminLauncher, OneThatIsStartingIsNotRestartedAgain) {
+  using State = LaunchedWorker::State;
+  ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 2).ok());
+  const std::vector<MemberRef> workers = run_.Begin({"w-0", "w-1"}, Ones());
+  const auto set_age = [this](double seconds) {
+    MutexLock lock(&log_->mutex);
+    log_->age = Seconds(seconds);
+  };
+  const auto states = [this] {
+    std::vector<State> all;
+    for (const LaunchedWorker& worker : run_.admin().Launched().workers) all.push_back(worker.state);
+    return all;
+  };
+  run_.clock().Advance(Seconds(3));
+  set_age(10);
+  EXPECT_THAT(states(), ElementsAre(State::kRunning, State::kRunning));
+  ASSERT_TRUE(run_.admin().ControlWorker(kAnn, {.worker = "w-1", .action = kEvict, .reason = ""}).ok());
+  EXPECT_THAT(states(), ElementsAre(State::kRunning, State::kAbsent)) << "its process runs on, and hangs";
+  ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
+  EXPECT_EQ(restarted(), std::vector<std::string>{"w-1"}) << "it had joined";
+  set_age(1);  // of the new process
+  EXPECT_THAT(states(), ElementsAre(State::kRunning, State::kRunning)) << "not joined yet";
+  const auto again = run_.admin().ControlWorker(kAnn, {.worker = "w-1", .action = kRestart, .reason = ""});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(*again, HasSubstr("'w-1' is already restarting: its process started 1.0 s ago"));
+  EXPECT_EQ(restarted().size(), 1u);
+  run_.clock().Advance(Seconds(100));
+  set_age(90);
+  ASSERT_TRUE(Do(run_, "w-1", kRestart).ok());
+  EXPECT_EQ(restarted().size(), 2u) << "it does not get as far as joining";
 }
 
 TEST_F(AdminLauncher, AWorkerThatHasNotJoinedIsNotDrained) {

@@ -39,6 +39,21 @@ TEST_F(LimitsTest, WhatAWorkerSaysOfItselfHasALength) {
   EXPECT_EQ(rejected, 2);
 }
 
+TEST_F(LimitsTest, AJoinWithTooManyTensorsSaysHowElseToJoin) {
+  Serve();
+  v1::JoinRequest request = JoinAs("w1");
+  for (int i = 0; i < 2000; ++i) {
+    v1::TensorSpec* tensor = request.mutable_manifest()->add_tensors();
+    tensor->set_name(std::string(96, 'n') + std::to_string(1000 + i));
+    tensor->add_shape(1);
+  }
+  const grpc::Status status = Join(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  for (const char* text : {"2000 tensors", "at most 131072", "give manifest_hash"}) {
+    EXPECT_NE(status.error_message().find(text), std::string::npos) << text << ": " << status.error_message();
+  }
+}
+
 TEST_F(LimitsTest, HiddenCharactersStayOutside) {
   DeviceDescription joined, repeated;
   std::string waits_for;

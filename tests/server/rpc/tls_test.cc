@@ -169,7 +169,9 @@ TEST_F(TlsTest, SaysWhatTheCoordinatorDoesNotTake) {
   stranger.tls_cert = others.Path("worker-w1.pem");
   stranger.tls_key = others.Path("worker-w1.key");
   EXPECT_THAT(WhyNot(stranger, server_->data_address()),
-              AllOf(HasSubstr("rejects our certificate"), HasSubstr("spiffe://atoll/worker/w1")));
+              AllOf(HasSubstr("rejects our certificate (--tls-cert " + stranger.tls_cert + ")"),
+                    HasSubstr("spiffe://atoll/worker/w1")));
+  EXPECT_TRUE(Secure(stranger)->LookAtConnection(server_->data_address(), "").looks_permanent);
   EXPECT_FALSE(Join(stranger, "w1").ok());
   EXPECT_FALSE(Join(As(""), "w1").ok());
 }
