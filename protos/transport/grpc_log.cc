@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
 
 namespace atl {
@@ -38,19 +39,31 @@ bool HasRoom(Route& route) {
   return ++route.lines <= kLinesPerSecond;
 }
 
+void Pass(Route& route, LogLevel level, std::string_view file, int line, std::string_view text) {
+  if (!route.log.Enabled(level)) return;
+  if (!HasRoom(route)) {
+    ++route.dropped;
+    return;
+  }
+  LogFields fields = {{"at", absl::StrCat(std::string(file), ":", line)}};
+  const uint64_t dropped = route.dropped.exchange(0);
+  if (dropped > 0) fields.emplace_back("lines_dropped", dropped);
+  route.log.Log(level, text, fields);
+}
+
 void Write(gpr_log_func_args* line) {
   Route* const route = current_route.load();
   if (route == nullptr) return;
   if (route->listener) route->listener(line->message);
-  if (!route->log.Enabled(LogLevel::kDebug)) return;
-  if (!HasRoom(*route)) {
-    ++route->dropped;
-    return;
-  }
-  LogFields fields = {{"at", absl::StrCat(line->file, ":", line->line)}};
-  const uint64_t dropped = route->dropped.exchange(0);
-  if (dropped > 0) fields.emplace_back("lines_dropped", dropped);
-  route->log.Debug(line->message, fields);
+  Pass(*route, LogLevel::kDebug, line->file, line->line, line->message);
+}
+
+// Anybody can make protobuf write such a line, for example with a string that is not UTF-8.
+void WriteProtobuf(google::protobuf::LogLevel level, const char* file, int line, const std::string& text) {
+  Route* const route = current_route.load();
+  if (route == nullptr) return;
+  const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  Pass(*route, fatal ? LogLevel::kError : LogLevel::kDebug, file, line, text);
 }
 
 }  // namespace
@@ -61,6 +74,7 @@ void RouteGrpcLog(const Logger& log, GrpcLogListener listener) {
   route->earlier = current_route.load();
   current_route = route;
   gpr_set_log_function(Write);
+  google::protobuf::SetLogHandler(WriteProtobuf);
 }
 
 }  // namespace atl

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "grpc/grpc.h"
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
@@ -61,6 +62,17 @@ TEST_F(GrpcLogTest, NothingIsShownAtTheUsualLevel) {
   gpr_log(GPR_ERROR, "something");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(log.str(), "");
+}
+
+TEST_F(GrpcLogTest, LinesOfProtobufGoTheSameWay) {
+  static std::ostringstream log;
+  RouteGrpcLog(JsonLog(&log, LogLevel::kDebug));
+  ::testing::internal::CaptureStderr();
+  google::protobuf::StringValue value;
+  EXPECT_FALSE(value.ParseFromString("\x0a\x01\xff")) << "not UTF-8";
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(log.str(), HasSubstr("\"level\":\"debug\""));
+  EXPECT_THAT(log.str(), HasSubstr("invalid UTF-8"));
 }
 
 }  // namespace
