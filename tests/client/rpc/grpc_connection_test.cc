@@ -35,7 +35,7 @@ class GrpcConnectionTest : public ::testing::Test {
  protected:
   GrpcConnectionTest() : payload_(kElements * sizeof(float)) {
     for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<std::byte>(i * 31 % 251);
-    Connect(Seconds(0.3));
+    Connect(Seconds(20));
   }
 
   void Connect(Duration stall, int range_channels = 0) {
@@ -324,6 +324,7 @@ TEST_F(GrpcConnectionTest, AnotherShapeIsRejected) {
 }
 
 TEST_F(GrpcConnectionTest, APullThatStandsStillIsGivenUp) {
+  Connect(Seconds(0.3));
   service_.on_pull = [&](grpc::ServerContext* context, const v1::PullRequest&, auto* writer) {
     writer->Write(GoodPull()[0]);
     while (!context->IsCancelled()) std::this_thread::yield();
@@ -558,6 +559,7 @@ TEST_F(GrpcConnectionTest, ARejectionCarriesReasonAndDelay) {
 }
 
 TEST_F(GrpcConnectionTest, APushThatNobodyReadsIsGivenUp) {
+  Connect(Seconds(0.3));
   payload_.resize(64 << 20);  // more than flow control lets into the buffers
   service_.on_push = [&](grpc::ServerContext* context, grpc::ServerReader<v1::PushChunk>*, v1::PushReply*) {
     while (!context->IsCancelled()) std::this_thread::yield();
