@@ -36,7 +36,8 @@ ReadyFile::~ReadyFile() {
 }
 
 void ReadyFile::Set(bool ready) {
-  if (path_.empty() || ready == there_) return;
+  // It may have been removed, for example with the files of an old run.
+  if (path_.empty() || (ready == there_ && (!ready || warned_ || FileExists(path_)))) return;
   there_ = ready;
   if (!ready) {
     RemoveFile(path_).IgnoreError();
@@ -44,7 +45,8 @@ void ReadyFile::Set(bool ready) {
   }
   // Not synced: after a power cut it says nothing.
   const FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-  if (file.get() < 0) log_.Warning("cannot make the file of --ready-file", {{"path", path_}});
+  warned_ = file.get() < 0;
+  if (warned_) log_.Warning("cannot make the file of --ready-file", {{"path", path_}});
 }
 
 void ReadyFile::OnJoined(const JoinedRun& info, bool rejoin) {

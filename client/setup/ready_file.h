@@ -11,7 +11,8 @@
 namespace atl {
 
 /// A file that is there while the worker is a member of its run and the coordinator answers its heartbeats:
-/// for a supervisor (a kubelet's exec probe) to look at. Hands everything on to the next observer.
+/// for a supervisor (a kubelet's exec probe) to look at. A removed file is back with the next heartbeat.
+/// Hands everything on to the next observer.
 class ReadyFile final : public ForwardingObserver {
  public:
   /// So many heartbeats in a row unanswered, and the file is gone.
@@ -37,6 +38,7 @@ class ReadyFile final : public ForwardingObserver {
   Mutex mutex_;
   bool joined_ ABSL_GUARDED_BY(mutex_) = false;
   bool there_ ABSL_GUARDED_BY(mutex_) = false;
+  bool warned_ ABSL_GUARDED_BY(mutex_) = false;  // it cannot be made
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -27,6 +27,17 @@ class ReadyFileTest : public ::testing::Test {
   Counting next_;
 };
 
+TEST_F(ReadyFileTest, ARemovedOneIsBackWithTheNextHeartbeatOrJoin) {
+  ReadyFile ready(path_, &next_, Logger());
+  ready.OnJoined(JoinedRun(), false);
+  ASSERT_TRUE(RemoveFile(path_).ok());
+  ready.OnHeartbeat(true, Duration(0));
+  EXPECT_TRUE(FileExists(path_));
+  ASSERT_TRUE(RemoveFile(path_).ok());
+  ready.OnJoined(JoinedRun(), true);
+  EXPECT_TRUE(FileExists(path_));
+}
+
 TEST_F(ReadyFileTest, IsThereWhileTheCoordinatorAnswers) {
   {
     ReadyFile ready(path_, &next_, Logger());
