@@ -115,21 +115,6 @@ absl::StatusOr<std::vector<FragmentLayout>> PlanFragments(const Manifest& manife
   return plan;
 }
 
-std::vector<ElementRange> AveragedRanges(const FragmentLayout& layout) {
-  std::vector<ElementRange> ranges;
-  for (size_t s = 0; s < layout.slots.size(); ++s) {
-    if (!layout.slots[s].averaged) continue;
-    const uint64_t begin = layout.slots[s].offset;
-    const uint64_t end = s + 1 < layout.slots.size() ? layout.slots[s + 1].offset : layout.elements;
-    if (!ranges.empty() && ranges.back().end == begin) {
-      ranges.back().end = end;
-    } else {
-      ranges.push_back({.begin = begin, .end = end});
-    }
-  }
-  return ranges;
-}
-
 std::vector<Chunk> MapChunks(const FragmentLayout& fragment, uint32_t shards, uint64_t chunk_elements) {
   const uint64_t size = RoundUp(std::max<uint64_t>(chunk_elements, 1), kChunkAlignment);
   const uint32_t shard_count = std::max(shards, 1u);

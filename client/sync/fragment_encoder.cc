@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "client/sync/secret_noise.h"
+#include "core/averaged_ranges.h"
 
 namespace atl {
 

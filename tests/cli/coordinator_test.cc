@@ -153,7 +153,7 @@ TEST_F(CoordinatorTest, TheEnvironmentNeverLeadsToAnotherRunThanTheCommandLine) 
       {"--admin", admin, "ATOLL_COORDINATOR", {"events"}, of_admin},
       {"--admin", admin, "ATOLL_COORDINATOR", {"export", "--out", dir_.File("m")}, of_admin},
       {"--admin", admin, "ATOLL_COORDINATOR", {"doctor"}, of_admin},
-      {"--coordinator", data, "ATOLL_ADMIN", {"doctor"}, of_data},
+      {"--coordinator", data, "ATOLL_ADMIN", {"doctor", "--dir", dir_.File("data")}, of_data},
       {"--coordinator", data, "ATOLL_ADMIN", {"status"}, of_data},
       {"--coordinator", data, "ATOLL_ADMIN", {"workers", "drain", "w0"}, of_data},
   };
