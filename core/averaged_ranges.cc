@@ -1,4 +1,5 @@
-#include "core/averaged_ranges.h"
+// Apart from fragment_plan.cc, which needs manifests and with them OpenSSL: a merge needs neither.
+#include "core/fragment_plan.h"
 
 namespace atl {
 

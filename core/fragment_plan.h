@@ -38,6 +38,9 @@ struct ElementRange {
   friend bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
+/// The averaged tensors of a fragment, each with the gap behind it; ascending, neighbours joined.
+std::vector<ElementRange> AveragedRanges(const FragmentLayout& layout);
+
 /// Splits the manifest into `fragments` fragments of whole tensors (order kept inside a fragment). With one
 /// fragment it holds all tensors in manifest order. With several it goes by the pattern, deterministically:
 ///   packed   tensors are bin-packed by size: largest first, ties by manifest order, into the lightest

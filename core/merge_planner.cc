@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/averaged_ranges.h"
 #include "core/median.h"
 
 namespace atl {

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "client/sync/secret_noise.h"
-#include "core/averaged_ranges.h"
 
 namespace atl {
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/averaged_ranges.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
