@@ -133,10 +133,11 @@ class AveragedRun(RunTest):
     def train(self, hub, pace=0.0):
         """{version: [state_dict of w0, of w1]}, as the loops saw them at the beginning of each round."""
         seen, ends, failures = {}, {}, []
+        made = [make() for _ in range(2)]  # here, because the threads share the generator of the initial values
 
         def work(worker):
             try:
-                model, optimizer = make()
+                model, optimizer = made[worker]
                 with atoll.join(hub.data, model, optimizer, buffers="mean", **self.options(f"w{worker}")) as run:
                     for batch in run.steps(batches(worker)):
                         seen.setdefault(run.version, {}).setdefault(worker, {k: v.clone() for k, v in model.state_dict().items()})
