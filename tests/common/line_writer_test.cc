@@ -21,7 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // A pipe of one page.
 class Pipe {

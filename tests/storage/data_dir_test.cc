@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "storage/rocksdb/own_files.h"
 #include "storage/rocksdb/rocksdb_store.h"
@@ -93,10 +94,10 @@ TEST_F(DataDirTest, ACopyInsideAFolderIsNamed) {
   for (const bool create : {true, false}) {
     const absl::Status rejected = Open(folder, create).status();
     EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(rejected.ToString(), HasSubstr(copy +
-                                               " is a run or a checkpoint: 'cp -r' copies into a folder that "
-                                               "exists; give " +
-                                               copy));
+    EXPECT_THAT(
+        rejected.ToString(),
+        HasSubstr(absl::StrCat(
+            copy, " is a run or a checkpoint: 'cp -r' copies into a folder that exists; give ", copy)));
   }
   EXPECT_TRUE(TreeOf(folder) == before);
   EXPECT_TRUE(Open(copy).ok());
