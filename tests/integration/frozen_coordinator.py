@@ -54,8 +54,10 @@ def accepted(run):
     return int((run.workers() or {}).get("w", {}).get("contributions_accepted", 0))
 
 
-def step(run):
-    return int((run.workers() or {}).get("w", {}).get("progress", {}).get("step", 0))
+def early_in_a_round(run):
+    """Whether the worker is in the first half of its second round or a later one, so that there is something to push."""
+    progress = (run.workers() or {}).get("w", {}).get("progress", {})
+    return int(progress.get("base_version", 0)) >= 1 and 0 < int(progress.get("step", 0)) <= int(progress.get("steps", 0)) // 2
 
 
 def leave(run, worker):
@@ -82,8 +84,7 @@ def check(folder, programs, tokens, mode, complaints):
         run.launch(programs / "atoll-worker", [], workers=0)
         worker = start_worker(run, tokens)
         run.wait_for(lambda: accepted(run) >= 1, PATIENCE_S, "a contribution")
-        head = run.head()
-        run.wait_for(lambda: run.head() >= head and step(run) > 0, PATIENCE_S, "steps of a round")
+        run.wait_for(lambda: early_in_a_round(run), PATIENCE_S, "steps of a round")
         code, seconds = leave(run, worker)
         log = (run.folder / "w.log").read_text()
         last = log.strip().splitlines()[-1]

@@ -52,6 +52,13 @@ def told(run, complaints, *command):
         complaints.append(f"{' '.join(command)}: {run.complaint}")
 
 
+def freeze(run, name):
+    """Its process id."""
+    pid = pid_of(run, name)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
 def measure(folder, programs):
     (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
     tokens = tokenize(programs, folder / "text", folder / "tokens")
@@ -62,14 +69,12 @@ def measure(folder, programs):
         run.wait_for(lambda: run.head() >= 2, PATIENCE_S, "version 2")
         run.wait_for(lambda: is_member(run, 0), PATIENCE_S, "w1 to join")
 
-        hung = pid_of(run, "w1")
-        os.kill(hung, signal.SIGSTOP)
+        hung = freeze(run, "w1")
         told(run, complaints, "restart", "w1")
         run.wait_for(lambda: is_gone(hung), PATIENCE_S, "the frozen process to be ended after one restart")
         run.wait_for(lambda: is_member(run, hung), PATIENCE_S, "the next process to join")
 
-        hung = pid_of(run, "w1")
-        os.kill(hung, signal.SIGSTOP)
+        hung = freeze(run, "w1")
         told(run, complaints, "evict", "w1")
         if launched(run, "w1") != "absent":
             complaints.append(f"an evicted worker that hangs is shown as '{launched(run, 'w1')}'")
@@ -77,8 +82,7 @@ def measure(folder, programs):
         run.wait_for(lambda: is_gone(hung), PATIENCE_S, "the evicted process to be ended")
         run.wait_for(lambda: is_member(run, hung), PATIENCE_S, "its successor to join")
 
-        hung = pid_of(run, "w1")
-        os.kill(hung, signal.SIGSTOP)
+        hung = freeze(run, "w1")
         told(run, complaints, "drain", "w1")
         run.wait_for(lambda: is_gone(hung), PATIENCE_S, "the frozen process to be ended after one drain")
         run.wait_for(lambda: launched(run, "w1") == "drained", PATIENCE_S, "w1 to be drained")

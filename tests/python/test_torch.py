@@ -270,14 +270,20 @@ class JoinedTest(RunTest):
                     take_step(model, optimizer, batch)
                     take_step(model, optimizer, batch)
 
-    def test_steps_larger_than_the_runs_warn(self):
+    def warns_of_steps(self, size, warning):
         model = torch.nn.Linear(4, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with self.assertWarnsRegex(UserWarning, "used 6 tokens, and the run counts at most 3 for a step: set inner.batch"):
+        with self.assertWarnsRegex(UserWarning, warning):
             with self.join(model, optimizer, rounds=1, steps=2) as run:
-                for batch in run.steps(loader(batch_size=6)):
-                    self.assertEqual(batches.count(batch), (6, 6))
+                for batch in run.steps(loader(batch_size=size)):
+                    self.assertEqual(batches.count(batch), (size, size))
                     take_step(model, optimizer, batch)
+
+    def test_steps_larger_than_the_runs_warn(self):
+        self.warns_of_steps(6, "used 6 tokens, and the run counts at most 3 for a step: set inner.batch")
+
+    def test_steps_much_smaller_than_the_runs_warn(self):
+        self.warns_of_steps(1, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds of run.rounds")
 
     def test_a_step_without_tokens_counts_as_one(self):
         self.coordinator(rounds=1, steps=2)
@@ -286,14 +292,6 @@ class JoinedTest(RunTest):
             with atoll.join(self.hub.data, arrays, **self.options()) as run:
                 while run.running:
                     run.step()
-
-    def test_steps_much_smaller_than_the_runs_warn(self):
-        model = torch.nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with self.assertWarnsRegex(UserWarning, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds of run.rounds"):
-            with self.join(model, optimizer, rounds=1, steps=2) as run:
-                for batch in run.steps(loader(batch_size=1)):
-                    take_step(model, optimizer, batch)
 
 
 if __name__ == "__main__":
