@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of scripts/interop.txt. See --help.
+# Makes the virtual environment of scripts/interop.txt, or that of bench/python/peers.txt. See --help.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
-Usage: scripts/interop.sh [--check | --python]
+Usage: scripts/interop.sh [--peers] [--check | --python]
 
 Makes a virtual environment with the packages of scripts/interop.txt, which some tests of the Python package need, and keeps it up
 to date. If nothing has changed, it does nothing. It needs python3-venv (scripts/setup.sh --groups interop installs it first).
@@ -15,6 +15,8 @@ The environment is the one of $ATOLL_INTEROP_PYTHON, the path of its Python. Def
 $XDG_CACHE_HOME, else ~/.cache; without a home folder, /var/tmp/atoll-interop-UID/bin/python. The script changes only an
 environment that it made.
 
+  --peers     another environment instead: the packages of bench/python/peers.txt, for bench/python/peers.py. Its Python is that of
+              $ATOLL_PEERS_PYTHON; the defaults have "peers" for "interop"
   --check     change nothing; exit with 1 if the environment is missing or out of date
   --python    print the path of its Python, and nothing else
   -h, --help  this text
@@ -27,8 +29,10 @@ say() { echo "interop: $*"; }
 die() { echo "interop: $2" >&2; exit "$1"; }
 
 mode=make
+name=interop list=scripts/interop.txt variable=ATOLL_INTEROP_PYTHON modules="torch, torchdata, transformers, accelerate, lightning"
 while [ $# -gt 0 ]; do
   case "$1" in
+    --peers) name=peers list=bench/python/peers.txt variable=ATOLL_PEERS_PYTHON modules="torch, torchft.local_sgd, hivemind" ;;
     --check) mode=check ;;
     --python) mode=python ;;
     -h|--help) usage; exit 0 ;;
@@ -38,27 +42,27 @@ while [ $# -gt 0 ]; do
 done
 
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-folder=${cache:+$cache/atoll/interop}
-python=${ATOLL_INTEROP_PYTHON:-${folder:-/var/tmp/atoll-interop-$(id -u)}/bin/python}
+folder=${cache:+$cache/atoll/$name}
+python=${!variable:-${folder:-/var/tmp/atoll-$name-$(id -u)}/bin/python}
 [ "$mode" != python ] || { echo "$python"; exit 0; }
-[[ $python == /*/bin/python* ]] || die 2 "ATOLL_INTEROP_PYTHON is '$python'; name the Python of a virtual environment: /DIR/bin/python"
+[[ $python == /*/bin/python* ]] || die 2 "$variable is '$python'; name the Python of a virtual environment: /DIR/bin/python"
 folder=${python%/bin/*}
 
 # Of one that this script made: what it was made for.
-stamp=$folder/.atoll-interop
-wanted=$(sha256sum <scripts/interop.txt | cut -d ' ' -f 1)
+stamp=$folder/.atoll-$name
+wanted=$(sha256sum <"$list" | cut -d ' ' -f 1)
 if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ]; then
   say "up to date: $python"
   exit 0
 fi
 [ "$mode" != check ] || { say "missing or out of date: $python"; exit 1; }
 if [ -e "$folder" ] && [ ! -f "$stamp" ] && [ -n "$(ls -A "$folder")" ]; then
-  die 1 "$folder has files, and this script did not make it. Install scripts/interop.txt there yourself, \
-or name another place in ATOLL_INTEROP_PYTHON"
+  die 1 "$folder has files, and this script did not make it. Install $list there yourself, \
+or name another place in $variable"
 fi
 
 start=$SECONDS
-say "installing into $folder: $(sed -E '/^#/d; s/==.*//' scripts/interop.txt | paste -sd ' ')"
+say "installing into $folder: $(sed -E '/^#/d; s/==.*//' "$list" | paste -sd ' ')"
 say "the download takes 0.4 GB with a CPU build of torch, and about 3 GB with the registry's build for CUDA"
 mkdir -p "$folder"
 echo "unfinished" >"$stamp"
@@ -66,9 +70,9 @@ if ! "$python" -m pip --version >/dev/null 2>&1; then
   # Debian's Python is the one that python3-venv belongs to.
   /usr/bin/python3 -m venv "$folder" || die 1 "cannot make a virtual environment; run scripts/setup.sh --groups interop"
 fi
-"$python" -m pip install --quiet --disable-pip-version-check -r scripts/interop.txt ||
+"$python" -m pip install --quiet --disable-pip-version-check -r "$list" ||
   die 1 "pip failed; see its message above, then run this script again"
-"$python" -c 'import torch, torchdata, transformers, accelerate, lightning' >/dev/null ||
+"$python" -c "import $modules" >/dev/null ||
   die 1 "the packages do not load; delete $folder and run this script again"
 echo "$wanted" >"$stamp"
 say "installed in $((SECONDS - start)) s, $(du -sh "$folder" | cut -f 1): $python"
