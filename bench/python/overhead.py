@@ -3,10 +3,11 @@
 
 Usage: overhead.py [--bin DIR] [--library FILE] [--steps N] [--h N] [--width N] [--layers N] [--batch N] [--threads N] [--repeat N] [--json]
 
-A transformer trains on random tokens: alone, in a run with float32, and in a run with e3m0. Each measurement is a process of its own, and they
-take turns. The run has one worker, so nobody waits for others; the coordinator and the engine use the same cores.
-Columns: steps per second over whole rounds, exchanges included; milliseconds of a step inside a round (median); seconds of an exchange; the
-loss of speed over whole rounds; peak memory of the loop beyond the loop alone, and of the engine; seconds of atoll.join.
+A transformer trains on random tokens: alone, and in blocking and overlapped runs with float32 and with e3m0. Each measurement is a process
+of its own, and they take turns. The run has one worker, so nobody waits for others; the coordinator and the engine use the same cores.
+Columns: steps per second, exchanges included; milliseconds of a step inside a round (median); seconds of an exchange, which only a blocking
+run waits for; the loss of speed; peak memory of the loop beyond the loop alone, and of the engine; seconds of atoll.join. The first and the
+last round do not count.
 """
 import argparse
 import json
@@ -23,6 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VOCABULARY, CONTEXT = 512, 128
 CODECS = {"fp32": "{push: fp32, pull_delta: none}", "e3m0": "{push: e3m0, pull_delta: e3m0}"}
+OVERLAPPED = "sync: {mode: overlapped, fragments: 4, delay_steps: 5}\n"
 
 
 def make(arguments):
@@ -50,7 +52,7 @@ def one_process(arguments):
     marks, found = [], {}
     step(batches[0])  # what is made once: buffers, moments
     if arguments.address is None:
-        for count in range(arguments.steps + 1):
+        for count in range(arguments.steps):
             marks.append(time.perf_counter())
             step(batches[count % len(batches)])
     else:
@@ -64,12 +66,12 @@ def one_process(arguments):
                 step(ids)
                 if len(marks) == arguments.steps:
                     found["engine_mib"] = engine_peak_mib()
-        marks.append(time.perf_counter())
     steps = [later - earlier for earlier, later in zip(marks, marks[1:])]
-    at_end = set(range(arguments.h - 1, len(steps), arguments.h))
-    inside = statistics.median(s for i, s in enumerate(steps) if i not in at_end)
-    ends = [steps[i] - inside for i in sorted(at_end)]
-    found.update(steps_per_s=len(steps) / sum(steps), step_ms=1e3 * inside, exchange_s=statistics.mean(ends),
+    # Without the first round, whose exchange fills caches, and the last one, after which the worker leaves.
+    steps = steps[arguments.h:arguments.steps - arguments.h]
+    ends = range(arguments.h - 1, len(steps), arguments.h)
+    inside = statistics.median(s for i, s in enumerate(steps) if i not in ends)
+    found.update(steps_per_s=len(steps) / sum(steps), step_ms=1e3 * inside, exchange_s=statistics.mean(steps[i] - inside for i in ends),
                  peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, parameters=sum(p.numel() for p in model.parameters()))
     print(json.dumps(found))
 
@@ -85,8 +87,9 @@ def engine_peak_mib():
     return 0.0
 
 
-def measure(arguments, codec):
-    """The numbers of one process; `codec` None: without Atoll."""
+def measure(arguments, name):
+    """The numbers of one process; `name` is a codec, and "overlapped" may follow. "alone": without Atoll."""
+    codec = None if name == "alone" else name.split()[0]
     options = [f"--{name}={getattr(arguments, name)}" for name in ("steps", "h", "width", "layers", "batch", "threads")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "ATOLL_LIBRARY": str(arguments.library),
                    "ATOLL_ENGINE": str(arguments.bin / "atoll-engine"), "OMP_WAIT_POLICY": "passive"}
@@ -97,6 +100,7 @@ def measure(arguments, codec):
             (folder / "run.yaml").write_text(
                 f"run: {{name: overhead, workers: 1, rounds: {arguments.steps // arguments.h}}}\n"
                 f"model: {{external: {{context: {CONTEXT}}}}}\ndata: {{mode: local}}\ncodec: {CODECS[codec]}\n"
+                f"{OVERLAPPED if name.endswith('overlapped') else ''}"
                 f"inner: {{steps: {arguments.h}, batch: {arguments.batch}, learning_rate: 1e-3}}\n")
             with open(folder / "coordinator.log", "wb") as log:
                 coordinator = subprocess.Popen(
@@ -132,7 +136,7 @@ def table(results):
     for name, one in results.items():
         lost = 100 * (1 - one["steps_per_s"] / alone["steps_per_s"])
         more = f"{one['peak_mib'] - alone['peak_mib']:.0f} | {one['engine_mib']:.0f} | {one['join_s']:.2f}" if name != "alone" else "| |"
-        exchange = f"{one['exchange_s']:.3f}" if name != "alone" else ""
+        exchange = f"{one['exchange_s']:.3f}" if name in CODECS else ""  # an overlapped run waits for none
         yield f"| {name} | {one['steps_per_s']:.3f} | {lost:.2f} % | {one['step_ms']:.2f} | {exchange} | {more} |"
 
 
@@ -140,7 +144,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build/release/lib/libatoll_client.so.1")
-    for name, value in (("steps", 150), ("h", 50), ("width", 256), ("layers", 4), ("batch", 8), ("threads", 1), ("repeat", 3)):
+    for name, value in (("steps", 250), ("h", 50), ("width", 256), ("layers", 4), ("batch", 8), ("threads", 1), ("repeat", 2)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
@@ -152,10 +156,10 @@ def main():
         return
     arguments.steps -= arguments.steps % arguments.h
     arguments.bin, arguments.library = arguments.bin.resolve(), arguments.library.resolve()
-    measured = {"alone": [], "fp32": [], "e3m0": []}
+    measured = {name: [] for name in ("alone", "fp32", "e3m0", "fp32 overlapped", "e3m0 overlapped")}
     for _ in range(arguments.repeat):
         for name, found in measured.items():
-            found.append(measure(arguments, None if name == "alone" else name))
+            found.append(measure(arguments, name))
     results = {name: median_of(found) for name, found in measured.items()}
     print(json.dumps(results, indent=1) if arguments.json else "\n".join(table(results)))
 
