@@ -24,7 +24,7 @@ import time
 
 from command_list import Given
 from hand_run import HandRun
-from real_run import RealRun, judge, tokenize
+from real_run import RealRun, judge, tokenize_foxes
 
 PATIENCE_S = 60
 LONG_ROUND_S = 8  # two heartbeats: a third of lease_s each
@@ -338,9 +338,8 @@ class Day:
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
     day = Day(folder, programs)
-    day.before_the_run(tokenize(programs, folder / "text", folder / "tokens"))
+    day.before_the_run(tokenize_foxes(programs, folder))
     begun = time.monotonic()
     try:
         for part in (day.start, day.look, day.change_settings, day.extend, day.change_the_crew, day.resync, day.throw_out, day.pause, day.close_round,

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 
-from real_run import RealRun, run_as_test, tokenize
+from real_run import RealRun, run_as_test, tokenize_foxes
 
 PATIENCE_S = 90
 RACES = 6
@@ -117,8 +117,7 @@ def drain(folder, programs, tokens, name, complaints, attempt=0):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     for name in PARTS:
         if name != "too late":

@@ -27,7 +27,7 @@ import re
 import subprocess
 import sys
 
-from real_run import RealRun, judge, tokenize
+from real_run import RealRun, judge, tokenize, tokenize_foxes
 from shaped_run import scrape
 
 PATIENCE_S = 90
@@ -408,8 +408,7 @@ def main():
     arguments = parser.parse_args()
 
     def measure(folder, programs):
-        (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-        tokens = tokenize(programs, folder / "text", folder / "tokens")
+        tokens = tokenize_foxes(programs, folder)
         complaints = []
         for name in arguments.parts or PARTS:
             try:

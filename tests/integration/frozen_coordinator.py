@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from real_run import RealRun, run_as_test, tokenize
+from real_run import RealRun, run_as_test, tokenize_foxes
 
 PATIENCE_S = 90
 DRAIN_S = 3
@@ -108,8 +108,7 @@ def check(folder, programs, tokens, mode, complaints):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     for mode in MODES:
         check(folder, programs, tokens, mode, complaints)

@@ -20,7 +20,7 @@ import sys
 import termios
 import time
 
-from real_run import run_as_test, tokenize
+from real_run import run_as_test, tokenize_foxes
 from shaped_run import ShapedRun, scrape
 
 CONFIG = """run: {{name: honest, workers: 1, rounds: {rounds}, seed: 3}}
@@ -213,8 +213,7 @@ class HonestRun(ShapedRun):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     (folder / "disk").mkdir()
     check_doctor(folder / "disk", programs, complaints)

@@ -14,18 +14,11 @@ import os
 import signal
 import sys
 
-from drain import pid_of
-from real_run import RealRun, run_as_test, tokenize
+from drain import CONFIG, pid_of
+from real_run import RealRun, run_as_test, tokenize_foxes
 
 PATIENCE_S = 120
-CONFIG = """run: {name: hung, workers: 2, rounds: 100000, seed: 3}
-model: {gpt: {layers: 1, heads: 2, width: 32, context: 16, vocabulary: 256}}
-data: {tokenizer: bytes, partitions: 4}
-inner: {steps: 60, learning_rate: 0.005, batch: 4}
-evaluation: {every: 0}
-checkpoint: {shards: 1}
-round: {deadline_s: 60, lease_s: 4, quorum: 0.5, grace: fixed, grace_s: 0.5}
-"""
+ROUNDS = "round: {deadline_s: 60, lease_s: 4, quorum: 0.5, grace: fixed, grace_s: 0.5}\n"
 
 
 def launched(run, name):
@@ -60,9 +53,8 @@ def freeze(run, name):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
-    run = RealRun(folder / "run", programs, CONFIG)
+    tokens = tokenize_foxes(programs, folder)
+    run = RealRun(folder / "run", programs, CONFIG + ROUNDS)
     complaints = []
     try:
         run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"], more=["--worker-grace", "2"])

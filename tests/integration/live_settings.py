@@ -16,7 +16,7 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 import collections
 import sys
 
-from real_run import RealRun, run_as_test, tokenize
+from real_run import RealRun, run_as_test, tokenize_foxes
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 10, 12, 4, 16, 2
 CONFIG = f"""run: {{name: live, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -102,8 +102,7 @@ def change_codecs(folder, programs, tokens, sync, complaints):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     measure_one_change(folder, programs, tokens, complaints)
     for name, sync in (("blocking", "{mode: blocking, fragments: 3}"), ("overlapped", "{mode: overlapped, fragments: 3, delay_steps: 2}")):

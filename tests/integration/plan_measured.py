@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from real_run import run_as_test, tokenize
+from real_run import run_as_test, tokenize_foxes
 from shaped_run import ShapedRun, between, by_use, scrape
 
 WORKERS = ("w0", "w1")
@@ -77,8 +77,7 @@ def planned(folder, programs, name, seen):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     for name in CASES:
         seen = measure_one(folder / name, programs, tokens, name)

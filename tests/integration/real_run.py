@@ -20,6 +20,12 @@ def tokenize(programs, text, folder):
     return folder
 
 
+def tokenize_foxes(programs, folder):
+    """The token files of a text that a small model learns at once, in the folder."""
+    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
+    return tokenize(programs, folder / "text", folder / "tokens")
+
+
 def judge(prefix, arguments, measure):
     """The exit code of a test: what `measure(folder, programs)` complains of is printed, and the folder removed unless kept."""
     programs = arguments.bin.resolve()

@@ -16,7 +16,7 @@ import sys
 import time
 
 from hand_run import HandRun
-from real_run import judge, tokenize
+from real_run import judge, tokenize_foxes
 
 WORKERS = 3
 PATIENCE_S = 60
@@ -88,8 +88,7 @@ def finish(run, complaints):
 
 
 def measure(folder, programs, arguments):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     run, complaints = HandRun(folder, programs, CONFIG, arguments.worker), []
     try:
         run.start_coordinator()

@@ -20,7 +20,7 @@ import threading
 import urllib.request
 
 from hand_run import HandRun
-from real_run import run_as_test, tokenize
+from real_run import run_as_test, tokenize_foxes
 
 PATIENCE_S = 120
 F_SETPIPE_SZ = 1031
@@ -67,8 +67,7 @@ class UnreadRun(HandRun):
 
 
 def measure(folder, programs):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     run = UnreadRun(folder, programs)
     try:

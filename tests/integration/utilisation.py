@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from real_run import judge, tokenize
+from real_run import judge, tokenize_foxes
 from shaped_run import ShapedRun, between, by_use, scrape
 
 CONFIG = """run: {{name: {mode}, workers: 1, rounds: 100000, seed: 3}}
@@ -132,8 +132,7 @@ def complaints_of_overdue(name, spent, round_steps):
 
 
 def measure(folder, programs, rules):
-    (folder / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(programs, folder / "text", folder / "tokens")
+    tokens = tokenize_foxes(programs, folder)
     complaints = []
     results = {}
     for name, (mode, megabits, round_steps) in CASES.items():

@@ -30,7 +30,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from hand_run import HandRun  # noqa: E402  (it lies one folder up)
-from real_run import RealRun, tokenize  # noqa: E402
+from real_run import RealRun, tokenize_foxes  # noqa: E402
 
 ROUNDS, STEPS, BATCH, CONTEXT, WORKERS = 8, 12, 4, 16, 2
 CONFIG = f"""run: {{name: upgrade, workers: {WORKERS}, rounds: {ROUNDS}, seed: 3}}
@@ -212,8 +212,7 @@ def main():
     if not all((folder / name).exists() for folder in (new, old) for name in PROGRAMS):
         return 77
     work = pathlib.Path(tempfile.mkdtemp(prefix="atoll-upgrade-"))
-    (work / "text").write_text("the quick brown fox jumps over the lazy dog\n" * 3000)
-    tokens = tokenize(new, work / "text", work / "tokens")
+    tokens = tokenize_foxes(new, work)
     crossings = {
         "old workers": lambda folder: together(folder, new, old, tokens),
         "new workers": lambda folder: together(folder, old, new, tokens),
