@@ -7,12 +7,11 @@ token that nobody could read is revoked.
 Usage: export_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
 import json
-import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
-import time
+
+from served_run import ServedRun, run_parts
 
 CONFIG = """
 run: {name: tiny, workers: 1, rounds: 3}
@@ -47,30 +46,14 @@ def write_weights(path):
     path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(offset))
 
 
-class Run:
+class Run(ServedRun):
     def __init__(self, programs, folder):
-        self.programs, self.folder, self.complaints = programs, folder, []
-        (folder / "run.yaml").write_text(CONFIG)
         write_weights(folder / "weights.safetensors")
-        with open(folder / "log", "wb") as log:
-            self.coordinator = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", programs / "atoll-coordinator", "--config", folder / "run.yaml",
-                 "--data-dir", folder / "data", "--import", folder / "weights.safetensors", "--listen", "127.0.0.1:0",
-                 "--admin-listen", "127.0.0.1:0", "--metrics-listen", "", "--web-listen", "", "--port-file", folder / "ports"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + 60
-        while not (folder / "ports").exists():
-            if self.coordinator.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((folder / "log").read_text())
-            time.sleep(0.02)
-        ports = json.loads((folder / "ports").read_text())
-        self.data = ports["data"]
-        self.where = ["--admin", ports["admin"], "--coordinator", ports["data"],
-                      "--token-file", folder / "data/access/admin.token"]
+        super().__init__(programs, folder, CONFIG, "--import", folder / "weights.safetensors")
 
     def ctl(self, *arguments, **more):
         more = {"stdout": subprocess.PIPE, **more}
-        return subprocess.run([self.programs / "atollctl", *self.where, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+        return subprocess.run([self.programs / "atollctl", *self.there, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, timeout=60, check=False, **more)
 
     def expect(self, holds, what):
@@ -129,21 +112,5 @@ class Run:
         self.expect(len(made) == 2 and all(int(token["revoked_unix_nanos"]) > 0 for token in made), f"tokens are in force: {made}")
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="atoll-export-") as folder:
-        run = Run(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
-        try:
-            for part in (run.names_the_run, run.appends, run.refuses_outputs, run.revokes_lost_tokens):
-                part()
-            run.coordinator.terminate()
-            run.expect(run.coordinator.wait(60) == 0, f"the coordinator ended with {run.coordinator.returncode}")
-        finally:
-            run.coordinator.kill()
-            run.coordinator.wait()
-    for complaint in run.complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if run.complaints else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts("atoll-export-", Run, (Run.names_the_run, Run.appends, Run.refuses_outputs, Run.revokes_lost_tokens)))

@@ -6,15 +6,13 @@ coordinator that is away or frozen, unknown workers, checkpoints and tokens, fil
 
 Usage: wrong_input_test.py BIN_DIR. Exit codes: 0 all of it, 1 not (the complaints are printed).
 """
-import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+from served_run import ServedRun, run_parts
 from tiny_run import CONFIG
 
 PROMPT_S = 8  # what should end at once ends in this time on a busy machine
@@ -39,27 +37,9 @@ limits: {{contribution_budget_mib: {budget}}}
 """
 
 
-class Test:
+class Test(ServedRun):
     def __init__(self, programs, folder):
-        self.programs, self.folder = programs, folder
-        self.complaints = []
-
-    def start_coordinator(self):
-        (self.folder / "run.yaml").write_text(CONFIG)
-        with open(self.folder / "log", "wb") as log:
-            self.coordinator = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-coordinator", "--config", self.folder / "run.yaml",
-                 "--data-dir", self.folder / "data", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-                 "--metrics-listen", "", "--web-listen", "", "--port-file", self.folder / "ports"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + 60
-        while not (self.folder / "ports").exists():
-            if self.coordinator.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self.folder / "log").read_text())
-            time.sleep(0.02)
-        ports = json.loads((self.folder / "ports").read_text())
-        self.there = ["--admin", ports["admin"], "--coordinator", ports["data"],
-                      "--token-file", str(self.folder / "data/access/admin.token")]
+        super().__init__(programs, folder, CONFIG)
 
     def start(self, arguments, where=None, **more):
         where = self.there if where is None else where
@@ -69,7 +49,7 @@ class Test:
     def complain(self, arguments, what):
         self.complaints.append(f"atollctl {' '.join(arguments)}: {what}")
 
-    def end(self, process, arguments, how, codes, words=(), within=PROMPT_S):
+    def judge(self, process, arguments, how, codes, words=(), within=PROMPT_S):
         """It must end by itself in this time, with one of these codes and these words on standard error."""
         try:
             said = process.communicate(timeout=within)[1]
@@ -85,7 +65,7 @@ class Test:
                 self.complain(arguments, f"{how}: does not say '{word}': {said.strip()}")
 
     def expect(self, arguments, codes, words=(), where=None, how="run"):
-        self.end(self.start(arguments, where, stdout=subprocess.DEVNULL), arguments, how, codes, words)
+        self.judge(self.start(arguments, where, stdout=subprocess.DEVNULL), arguments, how, codes, words)
 
     def readers_that_go(self):
         for arguments in (["watch", "--line-interval", "600"], ["watch", "--json", "--line-interval", "600"],
@@ -95,13 +75,13 @@ class Test:
                 self.complain(arguments, f"printed nothing: {process.stderr.read()}")
             process.stdout.close()
             process.stdout = None
-            self.end(process, arguments, "after its reader went away", (0, -signal.SIGPIPE))
+            self.judge(process, arguments, "after its reader went away", (0, -signal.SIGPIPE))
         for arguments in [*LOOKS, *LOCAL]:
             reader, writer = os.pipe()
             os.close(reader)
             process = self.start(arguments, stdout=writer)
             os.close(writer)
-            self.end(process, arguments, "without a reader", (0, 5, -signal.SIGPIPE))
+            self.judge(process, arguments, "without a reader", (0, 5, -signal.SIGPIPE))
 
     def full_disk(self):
         with open("/dev/full", "wb") as full:
@@ -113,7 +93,7 @@ class Test:
                     codes, words = (0, 4), ()  # there may be nothing to show yet
                 if arguments[0] == "verify":
                     codes, words = (5,), ("no version yet",)
-                self.end(self.start(arguments, stdout=full), arguments, "on a full disk", codes, words)
+                self.judge(self.start(arguments, stdout=full), arguments, "on a full disk", codes, words)
 
     def begin(self, arguments):
         """Once it has printed its first line it is sure to have begun; its output goes on into a pipe that takes it."""
@@ -132,7 +112,7 @@ class Test:
             self.complain(arguments, f"{how}: had ended before Ctrl-C with {process.returncode}: {process.stderr.read()}")
             return
         process.send_signal(signal.SIGINT)
-        self.end(process, arguments, how, codes)
+        self.judge(process, arguments, how, codes)
 
     def ctrl_c(self):
         killed = -signal.SIGINT
@@ -152,8 +132,8 @@ class Test:
             self.expect(["--timeout", "1", "status"], (3,), ("no coordinator answers",), how="frozen coordinator")
             self.interrupt(["--timeout", "60", "status"], (-signal.SIGINT,), "Ctrl-C, frozen coordinator", self.there)
             watching.send_signal(signal.SIGINT)
-            self.end(watching, ["watch"], "Ctrl-C, frozen coordinator", (0,))
-            self.end(changing, ["run", "pause"], "frozen coordinator", (3,), ("no coordinator answers",), within=40)
+            self.judge(watching, ["watch"], "Ctrl-C, frozen coordinator", (0,))
+            self.judge(changing, ["run", "pause"], "frozen coordinator", (3,), ("no coordinator answers",), within=40)
         finally:
             self.coordinator.send_signal(signal.SIGCONT)
 
@@ -164,10 +144,10 @@ class Test:
             running.append((self.start(arguments, where, stdout=subprocess.DEVNULL), arguments))
             if len(running) == 4:
                 for process, given in running:
-                    self.end(process, given, "coordinator away", (3,), (f"no coordinator answers on {AWAY}",))
+                    self.judge(process, given, "coordinator away", (3,), (f"no coordinator answers on {AWAY}",))
                 running = []
         for process, given in running:
-            self.end(process, given, "coordinator away", (3,), (f"no coordinator answers on {AWAY}",))
+            self.judge(process, given, "coordinator away", (3,), (f"no coordinator answers on {AWAY}",))
         self.expect(["status"], (2,), ("HOST:PORT",), ["--admin", "nonsense"])
         self.expect(["status"], (2,), ("HOST:PORT",), ["--admin", "127.0.0.1:99999"])
 
@@ -226,27 +206,7 @@ class Test:
             self.complaints.append(f"a coordinator of terabytes ended with {done.returncode}: {done.stdout}{done.stderr}")
 
 
-def main():
-    programs = pathlib.Path(sys.argv[1]).resolve()
-    with tempfile.TemporaryDirectory(prefix="atoll-wrong-") as folder:
-        test = Test(programs, pathlib.Path(folder))
-        test.start_coordinator()
-        try:
-            for part in (test.unknown_names, test.bad_files, test.model_of_another_machine, test.away, test.readers_that_go, test.full_disk, test.ctrl_c,
-                         test.frozen_coordinator):
-                begun = time.monotonic()
-                part()
-                print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")
-            test.coordinator.terminate()
-            if test.coordinator.wait(60) != 0:
-                test.complaints.append(f"the coordinator ended with {test.coordinator.returncode}")
-        finally:
-            test.coordinator.kill()
-            test.coordinator.wait()
-    for complaint in test.complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if test.complaints else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts("atoll-wrong-", Test, (
+        Test.unknown_names, Test.bad_files, Test.model_of_another_machine, Test.away, Test.readers_that_go, Test.full_disk, Test.ctrl_c,
+        Test.frozen_coordinator)))
