@@ -75,6 +75,18 @@ function(atoll_c_library)
     -Wl,--gc-sections $<$<CXX_COMPILER_ID:GNU>:-fuse-ld=bfd>)
 endfunction()
 
+# atoll_c_caller(NAME quadratic_loop SRCS a.c ...): a test's program that calls the C library, in tests/. Strictly C99, as the
+# library's header is.
+function(atoll_c_caller)
+  cmake_parse_arguments(A "" "NAME" "SRCS" ${ARGN})
+  add_executable(${A_NAME} ${A_SRCS} ${PROJECT_SOURCE_DIR}/tests/client/library/caller_program.c)
+  set_target_properties(${A_NAME} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests C_STANDARD 99 C_EXTENSIONS OFF C_STANDARD_REQUIRED ON)
+  target_compile_options(${A_NAME} PRIVATE -Wall -Wextra -Wpedantic -Werror)
+  target_include_directories(${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${A_NAME} PRIVATE atoll::atoll_client)
+endfunction()
+
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
 # The target unit_tests builds what the unit tests need that scripts/test.sh runs under AddressSanitizer, with the labels

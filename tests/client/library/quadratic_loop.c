@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "atoll/client.h"
+#include "tests/client/library/caller_program.h"
 
 enum { kMaxTensors = 256, kMaxOptions = 32, kTokensPerStep = 32, kSamplesPerStep = 2 };
 
@@ -25,14 +24,9 @@ struct model {
 };
 
 static struct model model;
-static atl_error failure;
-static uint64_t samples;
 static uint64_t steps;
-
-static void die(const char* what) {
-  printf("failed: %s: %d %s\n", what, (int)failure.code, failure.message);
-  exit(99);
-}
+static long step_ms;
+static unsigned fork_s;
 
 static void read_tensors(const char* path) {
   FILE* file = fopen(path, "r");
@@ -76,112 +70,67 @@ static double step(double learning_rate) {
   return loss / (double)all;
 }
 
-static void copy(const atl_event* event) {
-  for (uint64_t p = 0; p < event->piece_count; ++p) {
-    const atl_piece* piece = &event->pieces[p];
-    if (event->kind == ATL_EVENT_READ) {
-      memcpy(piece->values, model.values[piece->tensor], piece->elements * sizeof(float));
-    } else {
-      memcpy(model.values[piece->tensor], piece->values, piece->elements * sizeof(float));
-    }
+static void fork_once(void) {
+  if (fork_s > 0 && fork() == 0) {
+    sleep(fork_s);
+    _exit(0);
   }
+  fork_s = 0;
 }
 
-static void pause_ms(long milliseconds) {
-  struct timespec time;
-  time.tv_sec = milliseconds / 1000;
-  time.tv_nsec = milliseconds % 1000 * 1000000;
-  nanosleep(&time, NULL);
-}
-
-static void answer(atl_client* client, const atl_event* event, long step_ms) {
-  atl_answer_fields fields;
-  memset(&fields, 0, sizeof(fields));
-  fields.size = sizeof(fields);
-  fields.tokens = kTokensPerStep;
+static void on_event(atl_client* client, const atl_event* event, atl_answer_fields* answer) {
+  answer->tokens = kTokensPerStep;
   switch (event->kind) {
     case ATL_EVENT_JOINED:
+      fork_once();
       printf("joined %zu bytes\n", strlen(atl_run_json(client)));
-      break;
-    case ATL_EVENT_READ:
-    case ATL_EVENT_WRITE:
-      copy(event);
       break;
     case ATL_EVENT_STEP:
       pause_ms(step_ms);
-      fields.loss = step(event->learning_rate);
-      samples += kSamplesPerStep;
+      answer->loss = step(event->learning_rate);
+      answer->samples += kSamplesPerStep;
       ++steps;
-      printf("step %llu loss %.9g\n", (unsigned long long)steps, fields.loss);
-      break;
-    case ATL_EVENT_PARTITION:
-      samples = 0;
-      break;
-    case ATL_EVENT_SEEK:
-      samples = event->samples;
+      printf("step %llu loss %.9g\n", (unsigned long long)steps, answer->loss);
       break;
     case ATL_EVENT_SAVE:
-      fields.state = &steps;
-      fields.state_bytes = sizeof(steps);
-      fields.state_kind = "quadratic";
-      fields.optimizer_steps = steps;
+      answer->state = &steps;
+      answer->state_bytes = sizeof(steps);
+      answer->state_kind = "quadratic";
+      answer->optimizer_steps = steps;
       break;
     case ATL_EVENT_LOAD:
       memcpy(&steps, event->state, sizeof(steps));
       break;
     case ATL_EVENT_EVALUATE:
-      fields.loss = step(0);
-      printf("evaluated %.9g\n", fields.loss);
+      answer->loss = step(0);
+      printf("evaluated %.9g\n", answer->loss);
       break;
     default:
       break;
   }
-  fields.samples = samples;
-  if (atl_answer(client, &fields, &failure) != ATL_OK) die("atl_answer");
 }
 
 int main(int argc, char** argv) {
   atl_option options[kMaxOptions];
-  size_t option_count = 0;
-  long step_ms = 0;
-  long fork_s = 0;
-  atl_client* client = NULL;
-  atl_event event;
-  int exit_code = 99;
+  size_t count = 0;
   if (argc < 3 || argc > kMaxOptions) return 99;
   setvbuf(stdout, NULL, _IOLBF, 0);
   read_tensors(argv[1]);
-  options[option_count].name = "log-file";
-  options[option_count++].value = argv[2];
+  options[count].name = "log-file";
+  options[count++].value = argv[2];
   for (int i = 3; i < argc; ++i) {
-    char* value = strchr(argv[i], '=');
-    if (value == NULL) die(argv[i]);
-    *value++ = '\0';
+    const char* value = value_of(argv[i]);
     if (strcmp(argv[i], "step-ms") == 0) {
       step_ms = atol(value);
-      continue;
+    } else if (strcmp(argv[i], "fork-s") == 0) {
+      fork_s = (unsigned)atol(value);
+    } else {
+      options[count].name = argv[i];
+      options[count++].value = value;
     }
-    if (strcmp(argv[i], "fork-s") == 0) {
-      fork_s = atol(value);
-      continue;
-    }
-    options[option_count].name = argv[i];
-    options[option_count++].value = value;
   }
-  if (atl_open(options, option_count, model.tensors, model.count, &client, &failure) != ATL_OK) die("atl_open");
-  if (fork_s > 0 && fork() == 0) {
-    sleep((unsigned)fork_s);
-    _exit(0);
-  }
-  do {
-    memset(&event, 0, sizeof(event));
-    event.size = sizeof(event);
-    if (atl_next(client, -1, &event, &failure) != ATL_OK) die("atl_next");
-    if (event.kind != ATL_EVENT_END) answer(client, &event, step_ms);
-  } while (event.kind != ATL_EVENT_END);
-  printf("end %u code %d: %s\n", (unsigned)event.end_reason, (int)event.end_code, event.text);
-  exit_code = (int)event.exit_code;
-  atl_close(client);
+  const struct caller caller = {model.tensors, model.count, model.values, on_event};
+  const int exit_code = run_caller(&caller, options, count);
   for (size_t i = 0; i < model.count; ++i) free(model.values[i]);
   return exit_code;
 }
