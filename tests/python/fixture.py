@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,24 @@ def wait_for(done, what, seconds=PATIENCE_S):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds} s in vain for {what}")
         time.sleep(0.05)
+
+
+def push_of(state_dir, fragment=0):
+    """(codec, base, payload, residual) of the last push, from the file that client/sync/worker_checkpoint.cc writes. Without a loss in the
+    encoding the residual is empty."""
+    data = (pathlib.Path(state_dir) / f"progress/push-{fragment}").read_bytes()
+    at = len("ATOLLWS1") + 1
+    for _ in range(3):  # run, worker, model
+        at += 4 + struct.unpack_from("<I", data, at)[0]
+    _, _, base, _, codec = struct.unpack_from("<QIQIB", data, at)
+    at += struct.calcsize("<QIQIB") + struct.calcsize("<IQIBIQd")
+    (size,) = struct.unpack_from("<Q", data, at)
+    payload = data[at + 8:at + 8 + size]
+    at += 8 + size
+    (size,) = struct.unpack_from("<Q", data, at)
+    residual = data[at + 8:at + 8 + 4 * size]
+    assert at + 8 + 4 * size + 6 == len(data), "the format of the file has changed"
+    return codec, base, payload, residual
 
 
 def engine_of(parent):
