@@ -94,11 +94,14 @@ class Coordinator:
     def head(self):
         return max((int(fragment["version"]) for fragment in self.status().get("fragments", [])), default=0)
 
+    def metrics(self):
+        """Points, from the round records: name, worker, version, value."""
+        return [json.loads(line) for line in self.ctl("metrics", "export", "--format", "jsonl").splitlines()]
+
     def contributors(self):
-        """{version: [worker, ...]} from the round records, a worker as often as it counted."""
+        """{version: [worker, ...]} from the round records of fragment 0, a worker as often as it counted."""
         found = {}
-        for line in self.ctl("metrics", "export", "--format", "jsonl").splitlines():
-            point = json.loads(line)
+        for point in self.metrics():
             if point["name"] == "worker/steps":
                 found.setdefault(int(point["version"]), []).append(point["worker"])
         return found
@@ -168,6 +171,26 @@ class RunTest(unittest.TestCase):
         with open(self.folder / log, "ab") as out:
             process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", sys.executable, "-B", HERE / script, *map(str, arguments)],
                                        stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=python_environment(**environment), start_new_session=session)
+        self.processes.append(process)
+        return process
+
+    def need_native(self):
+        """Skips the test where the programs that need LibTorch are not built."""
+        for name in ("atoll-worker", "atoll-data"):
+            if not (pathlib.Path(os.environ["ATOLL_TEST_BIN"]) / name).exists():
+                self.skipTest(f"{name} is not built")
+
+    def tokenize(self, folder, texts):
+        subprocess.run([pathlib.Path(os.environ["ATOLL_TEST_BIN"]) / "atoll-data", "tokenize", "--out", folder, *texts], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
+
+    def start_native(self, hub, name, tokens, state_dir, log):
+        """atoll-worker, which ends with this process."""
+        with open(log, "wb") as out:
+            process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", hub.programs / "atoll-worker", "--coordinator", hub.data, "--name", name, "--data", tokens,
+                 "--state-dir", state_dir, "--threads", "1", "--device", "cpu"], stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                env={**os.environ, "OMP_WAIT_POLICY": "passive"})
         self.processes.append(process)
         return process
 

@@ -1,9 +1,5 @@
 """A run that atoll-worker and a Python loop train together ends as well as one of atoll-worker alone."""
-import json
-import os
-import pathlib
 import signal
-import subprocess
 import unittest
 
 from fixture import PATIENCE_S, ROOT, Coordinator, RunTest, config
@@ -18,24 +14,14 @@ TOLERANCE = 0.05
 class MixedTest(RunTest):
     def setUp(self):
         super().setUp()
-        self.programs = pathlib.Path(os.environ["ATOLL_TEST_BIN"])
-        for name in ("atoll-worker", "atoll-data"):
-            if not (self.programs / name).exists():
-                self.skipTest(f"{name} is not built")
+        self.need_native()
         # Each worker has texts of its own: with the same ones, two workers of a kind would read the same samples in the same order.
         texts = sorted((ROOT / "docs/reference").glob("*.md"))
         for worker in range(2):
-            subprocess.run([self.programs / "atoll-data", "tokenize", "--out", self.folder / f"tokens-w{worker}", *texts[worker::2]],
-                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
+            self.tokenize(self.folder / f"tokens-w{worker}", texts[worker::2])
 
-    def start_native(self, hub, folder, name):
-        with open(folder / f"{name}.log", "wb") as log:
-            process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-worker", "--coordinator", hub.data, "--name", name, "--data",
-                 self.folder / f"tokens-{name}", "--state-dir", folder / f"state-{name}", "--threads", "1", "--device", "cpu"], stdout=log, stderr=log,
-                stdin=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
-        self.processes.append(process)
-        return process
+    def start_atoll_worker(self, hub, folder, name):
+        return self.start_native(hub, name, self.folder / f"tokens-{name}", folder / f"state-{name}", folder / f"{name}.log")
 
     def start_python(self, hub, folder, name):
         return self.spawn("small_gpt.py", hub.data, name, folder / f"state-{name}", self.folder / f"tokens-{name}", LAYERS, HEADS, WIDTH,
@@ -53,8 +39,7 @@ class MixedTest(RunTest):
         workers = {f"w{i}": start(hub, folder, f"w{i}") for i, start in enumerate(starters)}
         for name, process in workers.items():
             self.assertEqual(process.wait(2 * PATIENCE_S), 0, self.log(f"{label}/{name}.log"))
-        points = [json.loads(line) for line in hub.ctl("metrics", "export", "--format", "jsonl").splitlines()]
-        losses = {int(point["version"]): point["value"] for point in points if point["name"] == "validation/loss"}
+        losses = {int(point["version"]): point["value"] for point in hub.metrics() if point["name"] == "validation/loss"}
         contributors = hub.contributors()
         hub.stop(signal.SIGKILL)
         return losses[max(losses)], losses[0], contributors
@@ -62,8 +47,8 @@ class MixedTest(RunTest):
     def check(self, sync, waits):
         """`waits`: the workers wait for each other, so that both runs take the same steps. Otherwise the faster one goes on, and only
         gains by it."""
-        native, first, _ = self.final_loss("native", [self.start_native, self.start_native], sync)
-        mixed, _, contributors = self.final_loss("mixed", [self.start_native, self.start_python], sync)
+        native, first, _ = self.final_loss("native", [self.start_atoll_worker, self.start_atoll_worker], sync)
+        mixed, _, contributors = self.final_loss("mixed", [self.start_atoll_worker, self.start_python], sync)
         self.assertLess(native, first * 0.8)
         self.assertTrue(any("w1" in names for names in contributors.values()), contributors)
         worse = (mixed - native) / native
