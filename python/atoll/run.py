@@ -99,9 +99,9 @@ class Run:
 
     @property
     def context(self) -> int:
-        """Tokens of one sample, by model.external.context of the run."""
-        external = self.config.get("config", {}).get("model", {}).get("external", {})
-        return max(1, int(external.get("context", 1)))
+        """Tokens of one sample, by model.external.context or model.gpt.context of the run."""
+        model = self.config.get("config", {}).get("model", {})
+        return max(1, int((model.get("external") or model.get("gpt") or {}).get("context", 1)))
 
     @property
     def version(self) -> int:
@@ -242,7 +242,7 @@ class Run:
         samples = int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
         tokens = samples * self.context
         used = max(1, self._tokens) * self._ranks  # as a step is answered
-        remedy = "set inner.batch (samples per step) and model.external.context (tokens per sample) in the run's configuration"
+        remedy = "set inner.batch (samples per step) and the model's context (tokens per sample) in the run's configuration"
         if samples and used > tokens:
             warnings.warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
         elif samples and 2 * used <= tokens:
