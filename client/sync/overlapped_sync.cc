@@ -269,6 +269,10 @@ absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::Flush(SyncEnd end) {
 absl::StatusOr<OverlappedSync::MaybeEnd> OverlappedSync::AwaitAcknowledgments(SyncEnd end) {
   const Spending spending(context_.time, TimeUse::kPush);
   const auto open = [](const auto& fragment) { return fragment->exchange->unacknowledged(); };
+  if (std::ranges::any_of(state_.fragments, open)) {
+    // The exchanges show their own waits to nobody: this thread did not wait for them until now.
+    EnterPhase(context_, WorkerPhase::kPushing, "the coordinator, to acknowledge the last pushes");
+  }
   while (std::ranges::any_of(state_.fragments, open)) {
     if (context_.worker_status->commands().stop) return SyncEnd::kStopped;
     parts_.runner->AwaitChange(kLook);

@@ -21,16 +21,18 @@ from test_run import loader, model_and_optimizer, take_step
 
 AWAY_S = float(os.environ.get("ATOLL_AWAY_SECONDS", "20"))
 ROUNDS, STEPS = 40, 5
+OVERLAPPED = {"mode": "overlapped", "fragments": 2, "delay_steps": 2}
 CODEC = {"push": "e3m0"}  # with error feedback: a residual that is lost or applied twice changes the bits
 
 
 class Loop(threading.Thread):
-    """A worker in a thread of its own, from atoll.join to the end of the run."""
+    """A worker in a thread of its own, from atoll.join to the end of the run, or until `leave` is set."""
 
     def __init__(self, address, options, pace):
         super().__init__(daemon=True)
         self.address, self.options, self.pace = address, options, pace
         self.worker, self.positions, self.failure = None, [], None
+        self.leave = threading.Event()
         self.start()
 
     def run(self):
@@ -44,6 +46,9 @@ class Loop(threading.Thread):
                     optimizer.step()
                     optimizer.zero_grad()
                     time.sleep(self.pace)
+                    if self.leave.is_set():
+                        self.leave.clear()
+                        self.worker.drain()
         except BaseException as failure:  # noqa: BLE001  the test's thread looks at it
             self.failure = failure
 
@@ -57,14 +62,14 @@ class AwayTest(RunTest):
         folder.mkdir()
         hub = Coordinator(folder, config(rounds=ROUNDS, steps=STEPS, codec=CODEC, inner={"optimizer": "sgd"}, **sections)).start()
         self.addCleanup(hub.stop, signal.SIGKILL)
-        options = {**self.options(), "state_dir": folder / "state", "log_file": folder / "w0.log"}
+        options = self.options(state_dir=folder / "state", log_file=folder / "w0.log", drain_seconds=PATIENCE_S)
         return hub, Loop(hub.data, options, pace)
 
-    def finish(self, hub, loop):
+    def finish(self, hub, loop, reason=atoll.EndReason.FINISHED):
         loop.join(PATIENCE_S)
         self.assertIsNone(loop.failure)
         self.assertFalse(loop.is_alive(), "the loop still waits")
-        self.assertEqual(loop.worker.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(loop.worker.end_reason, reason)
         published, contributors, tokens = atoll.pull(hub.data), hub.contributors(), hub.tokens()
         hub.stop(signal.SIGKILL)
         return published, contributors, tokens
@@ -103,18 +108,40 @@ class AwayTest(RunTest):
         self.check_blocking(signal.SIGTERM, 3)
 
     def test_an_overlapped_loop_trains_on(self):
-        hub, loop = self.start_run("away", 0.02, sync={"mode": "overlapped", "fragments": 2, "delay_steps": 2})
+        hub, loop = self.start_run("away", 0.02, sync=OVERLAPPED)
+        versions = []
 
         def trains_on():
-            taken = len(loop.positions)
+            taken, step = len(loop.positions), loop.worker.status()["step"]
+            # More than a cycle: whatever had arrived is in use by then.
             wait_for(lambda: len(loop.positions) > taken + 2 * STEPS, "steps")
+            status = loop.worker.status()
+            self.assertEqual((status["phase"], status["waiting_for"]), ("training", ""))
+            self.assertGreater(status["step"], step + STEPS)
+            versions.append(status["version"])
 
         self.leave_and_come_back(hub, loop, signal.SIGKILL, min(AWAY_S, 5), trains_on)
         _, contributors, tokens = self.finish(hub, loop)
+        self.assertEqual(versions[0], versions[1])
+        self.assertGreater(max(contributors), versions[1])
         # Once for each fragment, and no version without it. What it trained meanwhile counts, so there may be fewer versions.
         self.assertEqual(sorted(contributors), list(range(1, max(contributors) + 1)))
         self.assertLessEqual({tuple(names) for names in contributors.values()}, {("w0",), ("w0", "w0")})
         self.assertGreaterEqual(tokens, ROUNDS * STEPS * small_worker.BATCH)
+        # No step was undone, and none repeated.
+        self.assertEqual(loop.positions, [step * small_worker.BATCH for step in range(len(loop.positions))])
+
+    def test_an_overlapped_loop_that_leaves_says_what_it_waits_for(self):
+        hub, loop = self.start_run("away", 0.02, sync=OVERLAPPED)
+        wait_for(lambda: hub.head() >= 2, "two rounds")
+        hub.stop(signal.SIGKILL)
+        loop.leave.set()
+        wait_for(lambda: "the coordinator, to acknowledge" in loop.waiting_for(), "the status to say what the loop waits for")
+        self.assertEqual(loop.worker.status()["phase"], "pushing")
+        hub.start()
+        _, contributors, _ = self.finish(hub, loop, atoll.EndReason.DRAINED)
+        self.assertIn("the last push counted", loop.worker.end_text)
+        self.assertEqual(sorted(contributors), list(range(1, max(contributors) + 1)))
 
 
 class NeverThereTest(RunTest):
