@@ -98,6 +98,15 @@ class Coordinator:
         """Points, from the round records: name, worker, version, value."""
         return [json.loads(line) for line in self.ctl("metrics", "export", "--format", "jsonl").splitlines()]
 
+    def contributed_steps(self, fragment=0):
+        """{version: {worker: steps that its contribution counts for}} from the round records."""
+        name = f"fragment/{fragment}/worker/steps" if fragment else "worker/steps"
+        found = {}
+        for point in self.metrics():
+            if point["name"] == name:
+                found.setdefault(int(point["version"]), {})[point["worker"]] = int(point["value"])
+        return found
+
     def contributors(self):
         """{version: [worker, ...]} from the round records of fragment 0, a worker as often as it counted."""
         found = {}
