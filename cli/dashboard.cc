@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/loss_text.h"
 #include "cli/plot.h"
 #include "cli/text.h"
 #include "common/clock.h"
@@ -72,14 +73,18 @@ std::string ProgressText(const v1::GetStatusReply& status, const std::string& pr
                                 HumanCount(static_cast<double>(status.total_tokens())));
 }
 
-std::string LossText(double loss) { return absl::StrFormat("%.3f (perplexity %.2f)", loss, std::exp(loss)); }
+/// Only the loss of a language model has a perplexity.
+std::string LossText(const v1::GetStatusReply& status, double loss) {
+  if (status.config().model().has_external()) return LossNumber(loss);
+  return absl::StrFormat("%s (perplexity %.2f)", LossNumber(loss), std::exp(loss));
+}
 
 std::string ValidationText(const v1::GetStatusReply& status) {
   if (status.evaluations().empty()) return "not evaluated yet";
   const auto& last = status.evaluations(status.evaluations_size() - 1);
-  std::string text = absl::StrFormat("%s at version %d", LossText(last.loss()), last.version());
+  std::string text = absl::StrFormat("%s at version %d", LossText(status, last.loss()), last.version());
   if (status.has_first_evaluation() && status.first_evaluation().version() != last.version()) {
-    text += absl::StrFormat(", from %.3f", status.first_evaluation().loss());
+    text += absl::StrFormat(", from %s", LossNumber(status.first_evaluation().loss()));
   }
   return text;
 }
@@ -87,14 +92,14 @@ std::string ValidationText(const v1::GetStatusReply& status) {
 std::string ShortValidationText(const v1::GetStatusReply& status) {
   if (status.evaluations().empty()) return "not evaluated yet";
   const auto& last = status.evaluations(status.evaluations_size() - 1);
-  return absl::StrFormat("validation loss %.3f at version %d", last.loss(), last.version());
+  return absl::StrFormat("validation loss %s at version %d", LossNumber(last.loss()), last.version());
 }
 
 std::string TrainText(const v1::GetStatusReply& status) {
   if (status.rounds().empty()) return "not known yet";
   const auto& last = status.rounds(status.rounds_size() - 1);
   if (last.train_loss() == 0) return "not reported";
-  return absl::StrFormat("%.3f at version %d", last.train_loss(), last.version());
+  return absl::StrFormat("%s at version %d", LossNumber(last.train_loss()), last.version());
 }
 
 /// The speed is unknown until this coordinator has timed one whole round.
@@ -273,7 +278,7 @@ std::string UtilisationText(const v1::GetStatusReply& status) {
   return absl::StrFormat("  computing %.0f %%", 100 * status.compute_utilisation());
 }
 
-std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%7.3f", loss) : "      -"; }
+std::string LossCell(double loss) { return loss != 0 ? LossNumber(loss, 7) : "      -"; }
 
 /// The run's age, including downtime; the uptime of a coordinator that does not report the run's age.
 std::string AgeText(const v1::GetStatusReply& status) {
@@ -443,12 +448,12 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
   if (status.has_first_evaluation() && !status.evaluations().empty()) {
     const auto& first = status.first_evaluation();
     const auto& last = status.evaluations(status.evaluations_size() - 1);
-    lines.push_back(
-        absl::StrFormat("   validation loss  %s at version %d", LossText(first.loss()), first.version()));
+    lines.push_back(absl::StrFormat("   validation loss  %s at version %d", LossText(status, first.loss()),
+                                    first.version()));
     if (last.version() != first.version()) {
       lines.push_back(
           absl::StrFormat("               ->   %s at version %d, held-out text, published parameters",
-                          LossText(last.loss()), last.version()));
+                          LossText(status, last.loss()), last.version()));
     }
   }
   lines.push_back("   moved            " + TrafficText(status));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/loss_text.h"
 
 namespace atl {
 namespace {
@@ -149,9 +150,8 @@ std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width,
   for (int row = 0; row < rows; ++row) {
     const bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
     const double value = ys.high - (ys.high - ys.low) * row / std::max(rows - 1, 1);
-    lines.push_back(
-        (labelled ? absl::StrFormat("%*.3f", kLabelWidth, value) : std::string(kLabelWidth, ' ')) +
-        (labelled ? " ┤" : " │") + grid.Row(row, curves, colour));
+    lines.push_back((labelled ? LossNumber(value, kLabelWidth) : std::string(kLabelWidth, ' ')) +
+                    (labelled ? " ┤" : " │") + grid.Row(row, curves, colour));
   }
   std::string axis;
   for (int i = 0; i < columns; ++i) axis += "─";

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "cli/loss_text.h"
 #include "cli/text.h"
 
 namespace atl {
@@ -13,12 +13,12 @@ namespace {
 /// An evaluation covers the whole model; its version is that of the first fragment.
 constexpr uint32_t kEvaluatedFragment = 0;
 
-std::string LossCell(double loss) { return loss != 0 ? absl::StrFormat("%.3f", loss) : "-"; }
+std::string LossCell(double loss) { return loss != 0 ? LossNumber(loss) : "-"; }
 
 std::string ValidationCell(const v1::RoundSummary& round, const std::map<uint64_t, double>& validation) {
   const auto found = validation.find(round.version());
   if (round.fragment() != kEvaluatedFragment || found == validation.end()) return "-";
-  return absl::StrFormat("%.3f", found->second);
+  return LossNumber(found->second);
 }
 
 }  // namespace

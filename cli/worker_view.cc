@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "cli/loss_text.h"
 #include "cli/text.h"
 #include "common/clock.h"
 #include "common/human.h"
@@ -66,7 +67,7 @@ std::string TimeText(const v1::Progress& progress) {
 
 std::string LossText(const v1::Progress& progress) {
   if (progress.loss() == 0) return absl::StrFormat("not known, learning rate %.3g", progress.learning_rate());
-  return absl::StrFormat("%.4f, gradient norm %.3g, learning rate %.3g", progress.loss(),
+  return absl::StrFormat("%s, gradient norm %.3g, learning rate %.3g", LossNumber(progress.loss(), 0, 4),
                          progress.gradient_norm(), progress.learning_rate());
 }
 

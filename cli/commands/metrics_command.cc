@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
 #include "cli/json.h"
+#include "cli/loss_text.h"
 #include "cli/metric_writer.h"
 #include "cli/output.h"
 #include "cli/text.h"
@@ -22,7 +23,7 @@
 namespace atl {
 namespace {
 
-std::string Loss(double loss) { return loss > 0 ? absl::StrFormat("%.4f", loss) : "-"; }
+std::string Loss(double loss) { return loss != 0 ? LossNumber(loss, 0, 4) : "-"; }
 
 std::vector<std::vector<std::string>> Rows(const v1::GetMetricsReply& m) {
   const auto count = [](uint64_t n) { return HumanCount(static_cast<double>(n)); };

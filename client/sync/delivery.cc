@@ -1,12 +1,14 @@
 #include "client/sync/delivery.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "client/sync/rejection.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/contribution.h"
 
 namespace atl {
 namespace {
@@ -110,8 +112,20 @@ absl::StatusOr<DeliveryReport> Delivery::Timed(const PushHeader& header, std::sp
   return report;
 }
 
-absl::StatusOr<DeliveryReport> Delivery::RetryLoop(const PushHeader& header,
-                                                   std::span<const std::byte> payload, Begin begin) {
+bool Delivery::RejectedForLoss(const absl::Status& rejection, PushHeader& header) const {
+  const bool at_fault = std::isfinite(header.mean_loss) && !IsPlausibleLoss(header.mean_loss);
+  if (!at_fault || RejectionReasonOf(rejection) != RejectionReason::kNotFinite) return false;
+  context_.log.Warning("a contribution was rejected, maybe for its loss; sending it again without the loss",
+                       {{"fragment", header.key.fragment.value()},
+                        {"base", header.key.base.value()},
+                        {"loss", header.mean_loss},
+                        {"error", Explain(rejection)}});
+  header.mean_loss = 0;
+  return true;
+}
+
+absl::StatusOr<DeliveryReport> Delivery::RetryLoop(PushHeader header, std::span<const std::byte> payload,
+                                                   Begin begin) {
   uint64_t from = 0;
   bool again = false;
   for (bool send = begin == Begin::kBySending;; send = again = true) {
@@ -130,6 +144,7 @@ absl::StatusOr<DeliveryReport> Delivery::RetryLoop(const PushHeader& header,
                               .expected = receipt->expected,
                               .head = receipt->head};
       }
+      if (RejectedForLoss(receipt.status(), header)) continue;
       if (ReactionTo(receipt.status()) == Reaction::kAdoptHead) {
         retry_policy_->Over();
         return LostBecause(receipt.status());

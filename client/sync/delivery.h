@@ -69,8 +69,11 @@ class Delivery {
   enum class Begin : uint8_t { kBySending, kByAsking, kNever };
   absl::StatusOr<DeliveryReport> Timed(const PushHeader& header, std::span<const std::byte> payload,
                                        Begin begin);
-  absl::StatusOr<DeliveryReport> RetryLoop(const PushHeader& header, std::span<const std::byte> payload,
+  absl::StatusOr<DeliveryReport> RetryLoop(PushHeader header, std::span<const std::byte> payload,
                                            Begin begin);
+  /// Whether it may be the loss alone that the coordinator rejects: earlier coordinators take only what a
+  /// language model may have. `header` is without it from then on.
+  bool RejectedForLoss(const absl::Status& rejection, PushHeader& header) const;
   /// Tells the coordinator of a push whose round closed without it, as a direct refusal would have: the
   /// samples that it was trained on are in the residual, and are not due again. Returns what became of it.
   DeliveryReport Claim(const PushHeader& header, std::span<const std::byte> payload,

@@ -14,12 +14,12 @@ constexpr int kConfirmationAttempts = 5;
 
 }  // namespace
 
-absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
+absl::Status EvaluateVersion(Replica& replica, Version version, const RunOptions& run,
                              Heartbeater& heartbeater, const WorkerContext& context) {
   EnterPhase(context, WorkerPhase::kEvaluating);
   const Spending spending(context.time, TimeUse::kEvaluate);
   const MonoTime begin = context.clock->Now();
-  const absl::StatusOr<EvaluationResult> evaluated = replica.Evaluate(max_batches);
+  const absl::StatusOr<EvaluationResult> evaluated = replica.Evaluate(run.evaluation_batches);
   if (absl::IsOutOfRange(evaluated.status())) {
     // The worker must outlive it: a restore needs workers that go on from the restored version.
     context.log.Warning(
@@ -34,10 +34,11 @@ absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_bat
   const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
   context.worker_status->AddEvaluation(report);
   context.observer->OnEvaluated(report, took);
-  context.log.Info("evaluated the published parameters", {{"version", version.value()},
-                                                          {"loss", result.loss},
-                                                          {"perplexity", std::exp(result.loss)},
-                                                          {"tokens", result.tokens}});
+  LogFields fields = {{"version", version.value()}, {"loss", result.loss}};
+  // The loss of another model may be of any kind and size.
+  if (run.model.external() == nullptr) fields.emplace_back("perplexity", std::exp(result.loss));
+  fields.emplace_back("tokens", result.tokens);
+  context.log.Info("evaluated the published parameters", fields);
   heartbeater.Wake();
   return absl::OkStatus();
 }

@@ -1,19 +1,18 @@
 #ifndef ATOLL_CLIENT_SYNC_EVALUATION_H_
 #define ATOLL_CLIENT_SYNC_EVALUATION_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "client/sync/context.h"
 #include "client/sync/heartbeater.h"
 #include "client/sync/replica.h"
 #include "common/ids.h"
+#include "core/run_options.h"
 
 namespace atl {
 
 /// Evaluates the replica, which must hold exactly the published parameters of `version`, and reports the loss
 /// with a heartbeat that is sent at once. A loss that is not finite is logged and not reported.
-absl::Status EvaluateVersion(Replica& replica, Version version, uint32_t max_batches,
+absl::Status EvaluateVersion(Replica& replica, Version version, const RunOptions& run,
                              Heartbeater& heartbeater, const WorkerContext& context);
 
 /// Before leaving: beats until every evaluation has been delivered, at most `attempts` times, and once if

@@ -26,8 +26,8 @@ absl::StatusOr<SyncEnd> EvaluatorLoop::Run() {
         break;
     }
     if (puller_.plan().evaluate) {
-      ATOLL_RETURN_IF_ERROR(EvaluateVersion(
-          *replica_, puller_.version(), session_->info().run.evaluation_batches, *heartbeater_, context_));
+      ATOLL_RETURN_IF_ERROR(
+          EvaluateVersion(*replica_, puller_.version(), session_->info().run, *heartbeater_, context_));
     }
     until = ParameterPuller::Until::kNext;
   }

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
-#include "core/contribution.h"
+#include "core/known_loss.h"
 #include "protos/wire/confirmation.h"
 #include "protos/wire/field_check.h"
 #include "protos/wire/join.h"
@@ -81,7 +81,7 @@ ProgressReport ProgressFromProto(const v1::Progress& in) {
   out.base = Version(in.base_version());
   out.step = in.step();
   out.steps = in.steps();
-  out.loss = Believable(in.loss(), kLargestLoss);
+  out.loss = IsPossibleLoss(in.loss()) ? in.loss() : 0;  // the run knows the bounds of its model
   out.gradient_norm = Believable(in.gradient_norm(), 1e30);
   out.learning_rate = Believable(in.learning_rate(), 1e6);
   out.tokens_per_second = Believable(in.tokens_per_second(), 1e12);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/known_loss.h"
 #include "core/schedule.h"
 #include "server/events/event_json.h"
 #include "server/run/run_statistics.h"
@@ -44,7 +45,7 @@ std::vector<MetricPointView> PointsOf(const RoundRecord& record, const RunOption
     bytes += static_cast<double>(contribution.payload_bytes);
   }
   // With privacy losses are not told: no point, rather than 0.
-  if (const double loss = MeanLoss(record); loss != 0) add("train/loss", loss);
+  if (const double loss = MeanLoss(record, run.model); loss != 0) add("train/loss", loss);
   add("train/learning_rate",
       LearningRateAt(run, SchedulePosition(run, static_cast<double>(record.committed_tokens))));
   add("round/contributions", static_cast<double>(record.contributions.size()));
@@ -56,7 +57,8 @@ std::vector<MetricPointView> PointsOf(const RoundRecord& record, const RunOption
   for (size_t i = 0; i < record.contributions.size(); ++i) {
     const Contribution& contribution = record.contributions[i];
     point.worker = contribution.key.worker;
-    if (contribution.mean_loss != 0) add("worker/loss", contribution.mean_loss);
+    const double loss = KnownLoss(run.model, contribution.mean_loss);
+    if (loss != 0) add("worker/loss", loss);
     add("worker/norm", contribution.norm);
     add("worker/tokens", static_cast<double>(contribution.tokens));
     add("worker/steps", contribution.steps);

@@ -88,7 +88,7 @@ void StatusMetrics::RefreshRun(const StatusView& status) {
     run_info_.Set(1);
   }
   const double train_loss = status.rounds.empty() ? 0 : status.rounds.back().train_loss;
-  train_loss_.Set(train_loss > 0 ? train_loss : kUnknown);
+  train_loss_.Set(train_loss != 0 ? train_loss : kUnknown);
   validation_loss_.Set(status.evaluations.empty() ? kUnknown : status.evaluations.back().loss);
   tokens_per_second_.Set(status.tokens_per_second);
   learning_rate_.Set(status.learning_rate);

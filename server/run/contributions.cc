@@ -11,12 +11,13 @@
 #include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/known_loss.h"
 #include "server/rejection.h"
 
 namespace atl {
 namespace {
 
-Contribution ContributionOf(const MemberRef& caller, const PushHeader& header) {
+Contribution ContributionOf(const MemberRef& caller, const PushHeader& header, const ModelOptions& model) {
   Contribution contribution;
   contribution.key = ContributionKeyOf(caller, header.key);
   contribution.incarnation = caller.incarnation;
@@ -27,13 +28,15 @@ Contribution ContributionOf(const MemberRef& caller, const PushHeader& header) {
   contribution.steps = header.steps;
   contribution.partition = header.partition;
   contribution.samples_consumed = header.samples_consumed;
-  contribution.mean_loss = std::isfinite(header.mean_loss) ? header.mean_loss : 0;
+  contribution.mean_loss = KnownLoss(model, header.mean_loss);
   return contribution;
 }
 
-/// One absurd figure would spoil the mean of its round, and the scale of every plot.
-absl::Status CheckLoss(const WorkerName& worker, const PushHeader& header) {
-  if (!std::isfinite(header.mean_loss) || IsPlausibleLoss(header.mean_loss)) return absl::OkStatus();
+/// One absurd figure would spoil the mean of its round, and the scale of every plot. Of an external model
+/// nothing is absurd: a loss beyond its bound counts as not known, as infinity does.
+absl::Status CheckLoss(const WorkerName& worker, const PushHeader& header, const ModelOptions& model) {
+  const bool not_known = model.external() != nullptr || !std::isfinite(header.mean_loss);
+  if (not_known || IsLossOf(model, header.mean_loss)) return absl::OkStatus();
   return Reject(RejectionReason::kNotFinite,
                 absl::StrFormat("worker '%s' claims a mean loss of %g for fragment %d on base version %d: "
                                 "PushHeader.mean_loss is from 0 to %g nats per token",
@@ -107,7 +110,8 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRe
   }
   ATOLL_RETURN_IF_ERROR(CheckWork(caller.worker, header));
   FragmentRound& fragment = core_.fragments[header.key.fragment.value()];
-  Admission admission{.contribution = ContributionOf(caller, header),
+  const ModelOptions& model = fragment.config().run.model;
+  Admission admission{.contribution = ContributionOf(caller, header, model),
                       .claimed_position = header.samples_consumed,
                       .elements = fragment.layout().elements};
   if (!fragment.config().run.privacy.noisy()) admission.zero_gaps = fragment.shared_layout();
@@ -120,7 +124,7 @@ absl::StatusOr<Contributions::Admission> Contributions::AdmitPush(const MemberRe
     return arrival.status();
   }
   ATOLL_RETURN_IF_ERROR(CheckForm(caller.worker, header, fragment.push_codecs(), admission.elements));
-  ATOLL_RETURN_IF_ERROR(CheckLoss(caller.worker, header));
+  ATOLL_RETURN_IF_ERROR(CheckLoss(caller.worker, header, model));
   admission.duplicate = *arrival == Round::Arrival::kDuplicate;
   admission.capped =
       header.tokens != admission.contribution.tokens || header.steps != admission.contribution.steps;

@@ -4,17 +4,30 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "core/contribution.h"
+#include "core/known_loss.h"
 #include "server/members/member_lists.h"
 
 namespace atl {
+namespace {
+
+/// The cross entropy of a language model is never exactly 0; another loss may be.
+bool IsEvaluationOf(const ModelOptions& model, double loss) {
+  return IsLossOf(model, loss) && (loss != 0 || model.external() != nullptr);
+}
+
+const char* BoundsOf(const ModelOptions& model) {
+  return model.external() != nullptr ? "a loss is a finite number of at most 1e30 in magnitude"
+                                     : "a loss is above 0 and at most 10000 nats per token";
+}
+
+}  // namespace
 
 void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, MonoTime now, int64_t unix_ns,
                        Effects& effects) {
   for (const EvaluationReport& evaluation : call.evaluations) {
     const EvaluationWorth worth = core_.evaluation_assignment.Weigh(worker, evaluation.version);
     if (worth == EvaluationWorth::kKnown) continue;
-    const bool plausible = evaluation.loss > 0 && IsPlausibleLoss(evaluation.loss);
+    const bool plausible = IsEvaluationOf(core_.configs.run().model, evaluation.loss);
     if (worth == EvaluationWorth::kUnasked || !plausible) {
       if (!core_.evaluation_assignment.NoteIgnored(now)) continue;
       effects.Event(EventKind::kUnknown, worker,
@@ -22,7 +35,7 @@ void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, Mono
                                     "(%d ignored so far)",
                                     evaluation.loss, evaluation.version.value(), worker,
                                     plausible ? "the worker was not asked to evaluate this version"
-                                              : "a loss is above 0 and at most 10000 nats per token",
+                                              : BoundsOf(core_.configs.run().model),
                                     core_.evaluation_assignment.ignored()));
       continue;
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/planted_defect.h"
 #include "common/status.h"
+#include "core/known_loss.h"
 #include "server/members/member_lists.h"
 #include "server/rejection.h"
 
@@ -137,7 +138,9 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
 }
 
 void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call) {
-  core_.members.account(worker).progress = call.progress;
+  ProgressReport& progress = core_.members.account(worker).progress;
+  progress = call.progress;
+  progress.loss = KnownLoss(core_.configs.run().model, progress.loss);
   if (call.device) core_.members.account(worker).device = *call.device;
   const WorkerRole role = core_.members.membership().Find(worker)->role;
   const WorkerPhase phase = call.progress.phase;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/codec.h"
+#include "core/known_loss.h"
 #include "core/schedule.h"
 
 namespace atl {
@@ -18,12 +19,12 @@ constexpr size_t kKeptRounds = 1000;
 constexpr size_t kPaceRounds = 8;
 constexpr FragmentId kCounted{0};
 
-RoundSummaryView Summarise(const RoundRecord& record, uint64_t tokens) {
+RoundSummaryView Summarise(const RoundRecord& record, uint64_t tokens, const ModelOptions& model) {
   RoundSummaryView summary;
   summary.fragment = record.fragment;
   summary.version = record.version;
   summary.contributions = static_cast<uint32_t>(record.contributions.size());
-  summary.train_loss = MeanLoss(record);
+  summary.train_loss = MeanLoss(record, model);
   summary.tokens = tokens;
   summary.committed_tokens = record.committed_tokens;
   for (const Contribution& contribution : record.contributions)
@@ -59,12 +60,12 @@ uint64_t ParametersIn(const FragmentLayout& layout) {
   return elements;
 }
 
-double MeanLoss(const RoundRecord& record) {
+double MeanLoss(const RoundRecord& record, const ModelOptions& model) {
   double sum = 0, weight = 0;
   for (size_t i = 0; i < record.contributions.size() && i < record.weights.size(); ++i) {
     const double loss = record.contributions[i].mean_loss;
-    // Records of earlier releases hold whatever a worker claimed.
-    if (!IsPlausibleLoss(loss)) continue;
+    // Records of earlier releases hold whatever a worker claimed. 0 is a loss that is not known.
+    if (loss == 0 || !IsLossOf(model, loss)) continue;
     sum += static_cast<double>(record.weights[i]) * loss;
     weight += static_cast<double>(record.weights[i]);
   }
@@ -102,7 +103,8 @@ void RunStatistics::Restore(const std::vector<RoundRecord>& rounds,
       ancestries_[record.fragment].Restored(record.version, SourceOf(record, before));
       continue;
     }
-    RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
+    RoundSummaryView summary =
+        Summarise(record, TokensOf(record.fragment, record.contributions), configs_->run().model);
     push_bytes_ += summary.payload_bytes;
     // One pull for each contribution, which is not on record: a worker's first is whole, those after it
     // deltas.
@@ -131,7 +133,8 @@ RoundSummaryView RunStatistics::Close(const RoundRecord& record, const FragmentL
                                       double open_seconds, double commit_seconds,
                                       std::optional<double> idle_seconds) {
   Account(record, layout);
-  RoundSummaryView summary = Summarise(record, TokensOf(record.fragment, record.contributions));
+  RoundSummaryView summary =
+      Summarise(record, TokensOf(record.fragment, record.contributions), configs_->run().model);
   summary.open_seconds = open_seconds;
   summary.commit_seconds = commit_seconds;
   rounds_.push_back(summary);

@@ -20,8 +20,8 @@ namespace atl {
 /// Parameters in a fragment, padding left out.
 uint64_t ParametersIn(const FragmentLayout& layout);
 
-/// Weighted mean of the contributions' plausible training losses (weights as merged); 0 without any.
-double MeanLoss(const RoundRecord& record);
+/// Weighted mean of the training losses that this model may have (weights as merged); 0 without any.
+double MeanLoss(const RoundRecord& record, const ModelOptions& model);
 
 /// The account of the run: rounds closed, tokens, evaluations, traffic, pace. Pure state, not thread-safe.
 ///

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "core/contribution.h"
+#include "core/known_loss.h"
 #include "nlohmann/json.hpp"
 
 namespace atl {
@@ -131,7 +131,7 @@ void LossCurve::Add(const RoundDetailView& round) {
     if (i >= kMostWorkers || contribution.loss == 0) continue;
     one.sum.workers.resize(std::max(one.sum.workers.size(), i + 1));
     one.parts.resize(one.sum.workers.size());
-    if (!IsPlausibleLoss(contribution.loss)) continue;
+    if (!IsPossibleLoss(contribution.loss)) continue;
     one.sum.workers[i] += contribution.loss;
     one.parts[i] += 1;
   }

@@ -92,6 +92,24 @@ TEST(Dashboard, AnExternalModelIsShownOnceItIsKnown) {
   EXPECT_THAT(absl::StrJoin(RenderSummary(status, {}), "\n"), HasSubstr("3 tensors, 800 parameters"));
 }
 
+TEST(Dashboard, TheLossOfAnExternalModelMayBeAnyNumber) {
+  v1::GetStatusReply status = Training();
+  status.mutable_config()->mutable_model()->mutable_external();
+  const auto text_with = [&](double loss) {
+    for (auto& round : *status.mutable_rounds()) round.set_train_loss(loss);
+    status.mutable_evaluations(1)->set_loss(loss);
+    const std::string text =
+        Render(status, OneWorker("w0")) + absl::StrJoin(RenderSummary(status, {}), "\n") + RenderLine(status);
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("perplexity")), Not(HasSubstr("inf")))) << loss;
+    return text;
+  };
+  EXPECT_THAT(text_with(-1.5), AllOf(HasSubstr("validation loss -1.500 at version 12"),
+                                     HasSubstr("train loss -1.500 at version 12")));
+  EXPECT_THAT(text_with(0), HasSubstr("validation loss 0.000 at version 12"));
+  EXPECT_THAT(text_with(3e-7), HasSubstr("validation loss 3e-07 at version 12"));
+  EXPECT_THAT(text_with(1e30), HasSubstr("validation loss 1e+30 at version 12"));
+}
+
 TEST(Dashboard, AWorkerThatHasNotReportedYetPrepares) {
   v1::ListWorkersReply workers = OneWorker("w0");
   workers.mutable_workers(0)->clear_progress();

@@ -233,6 +233,11 @@ TEST(WireCalls, AbsurdFiguresOfAWorkerCountAsNotKnown) {
   EXPECT_EQ(call->progress.loss, 0);
   EXPECT_EQ(call->progress.tokens_per_second, 0);
   EXPECT_EQ(call->progress.training[TimeUse::kCompute], 0);
+  absurd.progress.loss = -2.5;
+  EXPECT_EQ(HeartbeatCallFromProto(HeartbeatCallToProto(Member(), absurd))->progress.loss, -2.5)
+      << "as an external model may have it";
+  absurd.progress.loss = -1e31;
+  EXPECT_EQ(HeartbeatCallFromProto(HeartbeatCallToProto(Member(), absurd))->progress.loss, 0);
 }
 
 TEST(WireCalls, EveryStateAndCommandIsUnderstood) {

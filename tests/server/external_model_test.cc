@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <iterator>
+#include <limits>
 #include <string>
 
 #include "server/opening/run_opening.h"
@@ -16,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kBase[] = "0123456789abcdef";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 CoordinatorOptions ExternalRun(uint64_t parameters = 0) {
   CoordinatorOptions options = SmallRun();
@@ -325,6 +329,52 @@ TEST(ExternalModel, WorkersMayHaveAnyData) {
   const auto none = run.coordinator().Join(call);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(none->data.has_value()) << "it may still divide its data by the partition";
+}
+
+TEST(ExternalModel, ATrainingLossMayBeAnyNumber) {
+  TestRun run(ExternalRun());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  const double losses[][2] = {{-3.5, -0.5}, {3e5, 1e5}, {1e30, 1e30}, {-1e300, 2.5}, {kInfinity, kInfinity}};
+  const double means[] = {-2, 2e5, 1e30, 2.5, 0};
+  for (size_t round = 0; round < std::size(means); ++round) {
+    for (size_t worker = 0; worker < 2; ++worker) {
+      const auto pushed = run.Push(workers[worker], round, Fill([](size_t) { return 0.5F; }),
+                                   {.loss = losses[round][worker]});
+      ASSERT_TRUE(pushed.ok()) << pushed.status();
+    }
+    ASSERT_TRUE(run.Pull(workers[0], round).ok());
+    EXPECT_DOUBLE_EQ(run.coordinator().GetStatus(1).rounds.front().train_loss, means[round])
+        << "round " << round;
+  }
+  const auto rounds = run.admin().ListRounds(FragmentId(0), Version(0), 10);
+  ASSERT_TRUE(rounds.ok()) << rounds.status();
+  EXPECT_EQ(rounds->rounds[0].contributions[0].loss, -3.5);
+  EXPECT_EQ(rounds->rounds[3].contributions[0].loss, 0) << "beyond the bound it is not known";
+}
+
+TEST(ExternalModel, AnEvaluationMayBeAnyNumber) {
+  TestRun run(ExternalRun());
+  const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
+  const double losses[] = {0, -2, 3e5};
+  const auto report = [&](uint64_t version, double loss) {
+    HeartbeatCall call;
+    call.progress.loss = loss;
+    call.evaluations.push_back({.version = Version(version), .loss = loss, .tokens = 100});
+    ASSERT_TRUE(run.coordinator().Heartbeat(workers[0], call).ok());
+  };
+  for (uint64_t version = 0; version < std::size(losses); ++version) {
+    const auto pulled =
+        run.Pull(workers[0], version == 0 ? std::nullopt : std::optional<uint64_t>(version - 1));
+    ASSERT_TRUE(pulled.ok() && pulled->plan.evaluate) << version;
+    for (const double absurd : {kInfinity, std::nan(""), -1e31}) report(version, absurd);
+    report(version, losses[version]);
+    for (const MemberRef& worker : workers) ASSERT_TRUE(run.Push(worker, version, Ones()).ok());
+  }
+  const StatusView status = run.coordinator().GetStatus(5);
+  ASSERT_EQ(status.evaluations.size(), std::size(losses));
+  for (size_t i = 0; i < std::size(losses); ++i) EXPECT_EQ(status.evaluations[i].loss, losses[i]);
+  report(2, -7.5);
+  EXPECT_EQ(run.coordinator().ListWorkers(false)[0].progress.loss, -7.5);
 }
 
 TEST(ExternalModel, AModelOfTheConfigurationIsNoExternalOne) {

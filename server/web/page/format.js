@@ -41,7 +41,13 @@ export function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${two(Math.floor(whole / 3600) % 24)} h`;
 }
 
-export const loss = (value) => (Number.isFinite(num(value)) && num(value) !== 0 ? num(value).toFixed(3) : "–");
+/** A loss that is known. Language models have losses of the size of 1; those of other models may be huge or tiny. */
+export function knownLoss(value) {
+  const size = Math.abs(num(value));
+  return size === 0 || (size >= 5e-4 && size < 99999.5) ? num(value).toFixed(3) : num(value).toPrecision(3);
+}
+
+export const loss = (value) => (Number.isFinite(num(value)) && num(value) !== 0 ? knownLoss(value) : "–");
 
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 

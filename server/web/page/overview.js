@@ -1,7 +1,7 @@
 // The top of the page: state, waits, numbers, and the two charts.
 import { Chart } from "./chart.js";
 import { byId, el, keyed, setClass, setText } from "./dom.js";
-import { bytes, clock, count, counted, duration, loss, num, percent, seconds, word } from "./format.js";
+import { bytes, clock, count, counted, duration, knownLoss, loss, num, percent, seconds, word } from "./format.js";
 
 const STATE_LOOKS = { training: "good", finished: "calm", stopped: "calm", paused: "calm", critical: "bad" };
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800];
@@ -88,14 +88,20 @@ export function showNotices(status) {
   });
 }
 
+/** An evaluation may be any number, 0 too. Only the loss of a language model has a perplexity. */
+export function validationTile(status) {
+  const last = status.evaluations?.at(-1);
+  if (!last) return ["Validation loss", "–", "not evaluated yet"];
+  const said = status.config?.model?.external ? [] : [`perplexity ${Math.exp(num(last.loss)).toPrecision(3)}`];
+  if (status.firstEvaluation) said.push(`from ${knownLoss(status.firstEvaluation.loss)}`);
+  return ["Validation loss", knownLoss(last.loss), said.join(", ")];
+}
+
 export function showTiles(status, metrics) {
-  const first = num(status.firstEvaluation?.loss);
-  const validation = num(metrics.validationLoss);
   const moved = num(metrics.pushBytes) + num(metrics.pullBytes);
   const round = status.rounds?.at(-1);
   const tiles = [
-    ["Validation loss", loss(validation), validation
-      ? `perplexity ${Math.exp(validation).toPrecision(3)}${first ? `, from ${loss(first)}` : ""}` : "not evaluated yet"],
+    validationTile(status),
     ["Training loss", loss(metrics.trainLoss), round ? `mean of the round that made version ${num(round.version)}` : "not known yet"],
     // The speed is unknown until this coordinator has timed one whole round.
     ["Speed", num(metrics.tokensPerSecond) || !num(metrics.liveTrainers) ? `${count(metrics.tokensPerSecond)} tok/s` : "–", `${num(metrics.liveTrainers)} ${num(metrics.liveTrainers) === 1 ? "worker trains" : "workers train"}`],
@@ -175,7 +181,7 @@ export class LossChart {
   constructor() {
     this.byTime = false;
     this.byWorker = false;
-    this.chart = new Chart(byId("loss"), { label: "Loss", robust: true, empty: "No round has closed yet", formatTick: (y) => String(Number(y.toFixed(3))), formatY: (y) => y.toFixed(y < 9.9995 ? 3 : 2) });
+    this.chart = new Chart(byId("loss"), { label: "Loss", robust: true, empty: "No round has closed yet", formatTick: (y) => String(Number(Math.abs(y) < 5e-4 ? y.toPrecision(3) : y.toFixed(3))), formatY: knownLoss });
     const choose = (byTime) => () => { this.byTime = byTime; this.draw(); };
     byId("by-tokens").addEventListener("click", choose(false));
     byId("by-time").addEventListener("click", choose(true));

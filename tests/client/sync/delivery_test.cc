@@ -100,6 +100,24 @@ TEST_F(DeliveryTest, ACoordinatorWithoutRoomIsOneLongWait) {
   EXPECT_EQ(over, 1u);
 }
 
+TEST_F(DeliveryTest, WhatIsRejectedForItsLossIsSentAgainWithoutIt) {
+  const absl::Status rejected = Rejection(absl::StatusCode::kInvalidArgument, RejectionReason::kNotFinite);
+  for (const double loss : {-0.5, 3e5}) {
+    header_.mean_loss = loss;
+    coordinator().Fail("Push", {.status = rejected});
+    const auto report = Deliver();
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->verdict, Verdict::kCounted);
+    EXPECT_EQ(coordinator().headers.back().mean_loss, 0);
+    EXPECT_EQ(coordinator().payloads.back(), payload_);
+    coordinator().PublishHeld();
+    header_.key.base = coordinator().head();
+  }
+  for (int i = 0; i < 2; ++i) coordinator().Fail("Push", {.status = rejected});
+  EXPECT_EQ(Deliver()->verdict, Verdict::kNotFinite) << "it was not the loss";
+  EXPECT_EQ(coordinator().Calls("Push"), 6u);
+}
+
 TEST_F(DeliveryTest, ARoundThatClosedWithoutItIsLost) {
   coordinator().Fail(
       "Push", {.status = absl::UnavailableError("away"), .before = [&] { coordinator().PublishWithout(1); }});

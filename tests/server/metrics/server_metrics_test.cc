@@ -241,6 +241,12 @@ TEST(StatusMetricsTest, ShowsTheRunItsRoundsAndItsDisk) {
         "atoll_round_quorum_contributions{fragment=\"0\"} 3\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  status.rounds[0].train_loss = -1.25;
+  metrics.Refresh(status, {});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_train_loss -1.25\n"));
+  status.rounds[0].train_loss = 0;
+  metrics.Refresh(status, {});
+  EXPECT_THAT(registry.Text(), HasSubstr("atoll_train_loss Nan\n"));
   EXPECT_THAT(text, Not(HasSubstr("atoll_disk_free_bytes Nan")));
   EXPECT_THAT(text, HasSubstr("atoll_privacy_epsilon{seen=\"pushes\"} Nan\n"));
   status.privacy = PrivacyView{.options = {}, .epsilon = 1.5, .published_epsilon = std::nullopt};

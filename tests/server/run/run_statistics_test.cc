@@ -85,10 +85,26 @@ TEST(RunStatistics, ARoundWhoseTimeSaysNothingIsNoPartOfThePace) {
 
 TEST(RunStatistics, AnImplausibleLossCountsForNothing) {
   RoundRecord record = Record(1, 64, 100);
-  record.contributions[1].mean_loss = std::nan("");
-  EXPECT_EQ(MeanLoss(record), 2) << "the mean of what remains";
+  const ModelOptions language;
+  for (const double loss : {std::nan(""), -0.5, 1e5, -1e300, 0.0}) {
+    record.contributions[1].mean_loss = loss;
+    EXPECT_EQ(MeanLoss(record, language), 2) << "the mean of what remains, without " << loss;
+  }
   record.contributions[0].mean_loss = std::nan("");
-  EXPECT_EQ(MeanLoss(record), 0) << "none is known";
+  EXPECT_EQ(MeanLoss(record, language), 0) << "none is known";
+}
+
+TEST(RunStatistics, TheLossOfAnExternalModelMayBeAnyNumber) {
+  RoundRecord record = Record(1, 64, 100);
+  const ModelOptions external{ExternalOptions()};
+  record.contributions[0].mean_loss = -2;
+  record.contributions[1].mean_loss = 2e5;
+  EXPECT_EQ(MeanLoss(record, external), 0.25 * -2 + 0.75 * 2e5);
+  record.contributions[0].mean_loss = record.contributions[1].mean_loss = -1e30;
+  EXPECT_DOUBLE_EQ(MeanLoss(record, external), -1e30);
+  record.contributions[1].mean_loss = -1e300;
+  record.contributions[0].mean_loss = -3;
+  EXPECT_EQ(MeanLoss(record, external), -3) << "beyond every bound";
 }
 
 TEST(RunStatistics, TokensCountWithFragmentZeroOnly) {
