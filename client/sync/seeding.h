@@ -14,7 +14,8 @@ namespace atl {
 
 /// Uploads the replica's initial parameters as version 0. Only for the worker that holds the grant
 /// (WorkerCommands). One attempt; any failure leaves the run unseeded, unless an attempt whose answer was
-/// lost seeded it. Holds 4 bytes per parameter while it runs.
+/// lost seeded it. InvalidArgument, without a call, naming the first value that is not finite. Holds 4 bytes
+/// per parameter while it runs.
 absl::Status SeedRun(Session& session, Replica& replica, const std::vector<FragmentLayout>& layout,
                      const WorkerContext& context);
 

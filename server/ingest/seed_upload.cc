@@ -182,9 +182,10 @@ SeedUpload::~SeedUpload() {
 }
 
 absl::StatusOr<SeedResult> SeedUpload::Finish() {
-  ended_ = true;
+  // A seed that cannot be used counts like an upload that broke off: after some it is another worker's turn.
   ATOLL_RETURN_IF_ERROR(CheckComplete());
   ATOLL_RETURN_IF_ERROR(CheckValues());
+  ended_ = true;
   ATOLL_RETURN_IF_ERROR(CheckGrant());
   ATOLL_RETURN_IF_ERROR(StoreVersionZero());
   SeedResult result;

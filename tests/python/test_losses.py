@@ -1,5 +1,6 @@
 """Models whose losses and values are not those of a language model, with a real coordinator."""
 import json
+import math
 import unittest
 
 import torch
@@ -37,6 +38,17 @@ class Losses(RunTest):
                 self.assertNotIn("perplexity", self.hub.ctl("status") + self.log("w0.log"))
                 points = map(json.loads, self.hub.ctl("metrics", "export", "--format", "jsonl").splitlines())
                 self.assertEqual(sum(point["name"] == "worker/loss" for point in points), 3)
+
+    def test_a_model_that_is_not_finite_begins_no_run(self):
+        self.coordinator()
+        model = torch.nn.Linear(4, 3)
+        model.register_buffer("mask", torch.triu(torch.full((3, 3), -math.inf), 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(atoll.InvalidArgument, r"value 1 of tensor 'mask' is not finite \(-inf\)"):
+            atoll.join(self.hub.data, model, optimizer, buffers="mean", **self.options("bad")).__enter__()
+        good = torch.nn.Linear(4, 3)
+        with atoll.join(self.hub.data, good, torch.optim.SGD(good.parameters(), lr=0.1), **self.options("good")) as run:
+            self.assertEqual(run.version, 0)
 
 
 if __name__ == "__main__":

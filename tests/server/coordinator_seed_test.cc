@@ -82,6 +82,21 @@ TEST(CoordinatorSeed, TheGrantPassesOnWhenUploadsBreakOff) {
   EXPECT_TRUE(run.Seed(second, values).ok());
 }
 
+TEST(CoordinatorSeed, TheGrantPassesOnWhenSeedsCannotBeUsed) {
+  TestRun run;
+  const MemberRef first = run.Join("a");
+  const MemberRef second = run.Join("b");
+  std::vector<float> bad = Ones();
+  bad[7] = std::numeric_limits<float>::quiet_NaN();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(run.Heartbeat(first)->seed_granted);
+    EXPECT_EQ(ReasonOf(run.Seed(first, bad).status()), RejectionReason::kNotFinite);
+  }
+  EXPECT_FALSE(run.Heartbeat(first)->seed_granted);
+  EXPECT_TRUE(run.Heartbeat(second)->seed_granted);
+  EXPECT_TRUE(run.Seed(second, Ones()).ok());
+}
+
 TEST(CoordinatorSeed, HappensOnce) {
   TestRun run;
   const std::vector<MemberRef> workers = run.Begin({"a", "b"}, Ones());
