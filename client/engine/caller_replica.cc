@@ -149,7 +149,7 @@ absl::Status CallerReplica::LoadState(const ReplicaState& state) {
 }
 
 absl::Status CallerReplica::NothingHeldOut(const ipc::Answer& answer) {
-  if (!std::exchange(said_nothing_held_out_, true)) {
+  if (!std::exchange(*parts_.said_nothing_held_out, true)) {
     parts_.log.Warning("this worker evaluates nothing, though the run asks it to; versions may lack a loss",
                        {{"because", Because(answer)}});
   }

@@ -23,6 +23,7 @@ struct CallerParts {
   ipc::SharedMemory* values = nullptr;
   ipc::SharedMemory* state = nullptr;
   std::function<ProgressReport()> progress;
+  bool* said_nothing_held_out = nullptr;  // by any replica of this worker: each configuration makes a new one
   Logger log;
   /// The caller cannot do what it was asked: the worker is to leave without a push. After it every call is
   /// Cancelled.
@@ -54,7 +55,7 @@ class CallerReplica final : public Replica {
   /// allowed.
   absl::StatusOr<ipc::Answer> Ask(ipc::Event event, const char* name,
                                   std::initializer_list<atl_outcome> also = {});
-  /// What Evaluate returns when the caller declines. Logged once.
+  /// What Evaluate returns when the caller declines. Logged once in a worker's life.
   absl::Status NothingHeldOut(const ipc::Answer& answer);
   absl::Status Fail(const absl::Status& why);
   absl::StatusOr<ipc::Event> FragmentEvent(atl_event_kind kind, const FragmentLayout& fragment);
@@ -64,7 +65,6 @@ class CallerReplica final : public Replica {
   uint32_t partition_ = 0;
   uint32_t partitions_ = 1;
   uint64_t samples_ = 0;
-  bool said_nothing_held_out_ = false;
 };
 
 }  // namespace atl

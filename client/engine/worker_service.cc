@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Replica>> WorkerService::MakeReplica(const Joined
                   .values = &channel_->values,
                   .state = &channel_->state,
                   .progress = [this] { return process_->worker().worker_status().progress(); },
+                  .said_nothing_held_out = &said_nothing_held_out_,
                   .log = log_,
                   .failed = [this](const absl::Status& why) { Failed(why); }},
       manifest_);

@@ -58,6 +58,7 @@ class WorkerService {
   std::unique_ptr<WorkerProcess> process_;
   std::unique_ptr<CallerLink> link_;
   InterruptibleSleeper between_statuses_;
+  bool said_nothing_held_out_ = false;  // of the training thread
   Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // the caller's
   bool stop_asked_ ABSL_GUARDED_BY(mutex_) = false;

@@ -39,6 +39,20 @@ class Losses(RunTest):
                 points = map(json.loads, self.hub.ctl("metrics", "export", "--format", "jsonl").splitlines())
                 self.assertEqual(sum(point["name"] == "worker/loss" for point in points), 3)
 
+    def test_a_worker_without_an_evaluation_says_so_once(self):
+        self.coordinator(rounds=6, steps=2)
+
+        def loss_of(out, run):
+            if run.version in (1, 3) and run.version not in changed:
+                changed.add(run.version)
+                self.hub.ctl("config", "set", f"outer.learning_rate=0.{run.version}")
+            return out.square().mean()
+
+        changed = set()
+        self.train(loss_of, rounds=6)
+        self.assertEqual(changed, {1, 3})
+        self.assertEqual((self.folder / "w0.log").read_text().count("this worker evaluates nothing"), 1)
+
     def test_a_model_that_is_not_finite_begins_no_run(self):
         self.coordinator()
         model = torch.nn.Linear(4, 3)
