@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
@@ -130,7 +131,15 @@ std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest) {
 
 namespace {
 
-/// The names that the metadata lists under `key`.
+// Characters of a foreign name in a message.
+constexpr size_t kShown = 64;
+
+absl::Status WrongMetadata(std::string_view source, const char* key, const std::string& what) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: the metadata '%s' %s", std::string(source), key, what));
+}
+
+/// The tensors that the metadata lists under `key`.
 absl::StatusOr<std::set<std::string>> ListedNames(const SafetensorsFile& file, const char* key,
                                                   std::string_view source) {
   std::set<std::string> found;
@@ -140,8 +149,20 @@ absl::StatusOr<std::set<std::string>> ListedNames(const SafetensorsFile& file, c
   if (!names.is_array()) {
     return Bad(source, absl::StrFormat("its metadata '%s' is not a list of names", key));
   }
+  std::set<std::string_view> known;
+  for (const SafetensorsEntry& entry : file.tensors) known.insert(entry.name);
   for (const Json& name : names) {
-    if (name.is_string()) found.insert(name.get<std::string>());
+    if (!name.is_string()) {
+      const std::string shown = name.dump(-1, ' ', false, Json::error_handler_t::replace);
+      return WrongMetadata(source, key,
+                           absl::StrCat("lists ", shown.substr(0, kShown), ", which is no name"));
+    }
+    const auto text = name.get<std::string>();
+    if (!known.contains(text)) {
+      const std::string shown = text.substr(0, kShown);
+      return WrongMetadata(source, key, absl::StrCat("lists '", shown, "', which the file does not have"));
+    }
+    found.insert(text);
   }
   return found;
 }
@@ -160,6 +181,13 @@ absl::StatusOr<Manifest> ManifestOfFile(const SafetensorsFile& file, std::string
   }
   if (const auto base = file.metadata.find(kBaseKey); base != file.metadata.end()) {
     manifest.base_fingerprint = base->second;
+  }
+  if (!manifest.tensors.empty() && std::ranges::all_of(manifest.tensors, &TensorSpec::averaged)) {
+    return WrongMetadata(
+        source, kAveragedKey,
+        absl::StrFormat("lists every tensor, from '%s' on; a model has at least one tensor that is "
+                        "trained",
+                        manifest.tensors.front().name));
   }
   const absl::Status valid = ValidateManifest(manifest);
   if (valid.ok()) return manifest;

@@ -79,6 +79,12 @@ TEST(Safetensors, AManifestThatNoRunCanHaveIsRejected) {
     EXPECT_THAT(rejection({{"averaged", list}}, "w").ToString(),
                 HasSubstr("'averaged' is not a list of names"));
   }
+  EXPECT_THAT(rejection({{"averaged", R"(["zzz"])"}}, "w").ToString(),
+              HasSubstr("'averaged' lists 'zzz', which the file does not have"));
+  EXPECT_THAT(rejection({{"averaged", "[1, 2]"}}, "w").ToString(),
+              HasSubstr("'averaged' lists 1, which is no name"));
+  EXPECT_THAT(rejection({{"averaged", R"(["w"])"}}, "w").ToString(),
+              HasSubstr("'averaged' lists every tensor, from 'w' on"));
 }
 
 TEST(Safetensors, DataStartsAlignedForMapping) {
