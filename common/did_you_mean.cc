@@ -29,7 +29,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.size() > 64) return "";
   std::string best;
-  size_t best_distance = word.size() / 3 + 1;
+  // In a short word every letter counts.
+  size_t best_distance = (word.size() + 2) / 3;
   for (const std::string& candidate : candidates) {
     const size_t distance = EditDistance(word, candidate);
     if (distance < best_distance || (distance == best_distance && best.empty())) {

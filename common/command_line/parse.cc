@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/command_line/help.h"
 #include "common/did_you_mean.h"
 #include "common/standard_output.h"
@@ -55,6 +56,15 @@ std::string Unknown(const std::string& kind, const std::string& word,
                       meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"));
 }
 
+/// The dashes, which all have, make no option like another.
+std::string UnknownOption(const std::string& word, const std::vector<std::string>& candidates) {
+  std::vector<std::string> names;
+  for (const std::string& candidate : candidates) names.emplace_back(absl::StripPrefix(candidate, "--"));
+  const std::string meant = DidYouMean(std::string(absl::StripPrefix(word, "--")), names);
+  return absl::StrCat("unknown option '", word, "'",
+                      meant.empty() ? "" : absl::StrCat("; did you mean '--", meant, "'?"));
+}
+
 /// The command that the arguments lead to, and what stops the way there.
 struct Walk {
   const CLI::App* command = nullptr;
@@ -77,7 +87,7 @@ Walk Follow(const CLI::App& app, const std::vector<std::string>& arguments) {
         }
       }
       if (found == nullptr) {
-        walk.problem = Unknown("option", name, names);
+        walk.problem = UnknownOption(name, names);
         return walk;
       }
       // The word behind it is its value.

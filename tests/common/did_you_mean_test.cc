@@ -12,6 +12,7 @@ TEST(DidYouMeanTest, FindsTheNearestWord) {
   EXPECT_EQ(DidYouMean("deadline", names), "deadline_s");
   EXPECT_EQ(DidYouMean("workers", names), "");
   EXPECT_EQ(DidYouMean("", names), "");
+  EXPECT_EQ(DidYouMean("yes", {"tls", "json"}), "");
   EXPECT_EQ(DidYouMean(std::string(10'000, 'q'), names), "");
 }
 
