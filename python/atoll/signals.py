@@ -1,49 +1,101 @@
-"""Ctrl-C and SIGTERM while a worker is joined: the first drains, the second stops."""
+"""Ctrl-C and SIGTERM while workers are joined: the first drains every open run of the process, the second stops."""
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from typing import Any, Dict
+import weakref
+from typing import Any, List
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class DrainOnSignal:
-    """Installs handlers in the main thread; elsewhere it does nothing. `remove` restores what was there.
+    """One run's wish to drain on a signal. All open runs of the process share a handler, which the first one installs in the
+    main thread. When the last of them closes, in any order, the handler that was there before is restored.
 
-    Forked children, such as the workers of a DataLoader, inherit the handlers. They ignore SIGINT, since their parent ends
-    them after the drain, and SIGTERM does to them what it did before.
+    A run of another thread installs nothing, but drains with the others. Forked children, such as the workers of a DataLoader,
+    inherit the handlers. They ignore SIGINT, since their parent ends them after the drain, and SIGTERM does to them what it did
+    before.
     """
+
+    _open: "weakref.WeakSet[DrainOnSignal]" = weakref.WeakSet()  # a run that is dropped without close() leaves it too
 
     def __init__(self) -> None:
         self.drain = False
         self._owner = os.getpid()
-        self._previous: Dict[int, Any] = {}
+        self._in_main_thread = False
 
     def install(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
+        self._in_main_thread = threading.current_thread() is threading.main_thread()
+        DrainOnSignal._open.add(self)
+        if not self._in_main_thread:
             return
         for number in SIGNALS:
-            self._previous[number] = signal.signal(number, self._handle)
+            if not _is_ours(signal.getsignal(number)):
+                _Handler(number)
 
     def remove(self) -> None:
-        if threading.current_thread() is not threading.main_thread() or os.getpid() != self._owner:
+        if os.getpid() != self._owner or self not in DrainOnSignal._open:
             return
-        for number, previous in self._previous.items():
-            if signal.getsignal(number) == self._handle:
-                signal.signal(number, previous if previous is not None else signal.SIG_DFL)
-        self._previous = {}
+        DrainOnSignal._open.discard(self)
+        if threading.current_thread() is not threading.main_thread() or any(run._in_main_thread for run in DrainOnSignal.open_runs()):
+            return
+        for number in SIGNALS:
+            handler = signal.getsignal(number)
+            while _is_ours(handler):
+                handler = handler.restore()
 
-    def _handle(self, number: int, frame: Any) -> None:
-        if os.getpid() != self._owner:
+    @classmethod
+    def open_runs(cls) -> List["DrainOnSignal"]:
+        """Those of this process: a forked child inherits the list."""
+        return [run for run in list(cls._open) if run._owner == os.getpid()]
+
+
+class _Handler:
+    """The handler of one signal, from its creation on. It knows the one that it replaced."""
+
+    def __init__(self, number: int):
+        self.owner = os.getpid()
+        self._number = number
+        self._previous: Any = signal.signal(number, self)
+
+    def restore(self) -> Any:
+        """The handler that is there now."""
+        previous = self._previous if self._previous is not None else signal.SIG_DFL
+        signal.signal(self._number, previous)
+        return previous
+
+    def __call__(self, number: int, frame: Any) -> None:
+        if os.getpid() != self.owner:
             if number != signal.SIGINT:
-                signal.signal(number, signal.SIG_DFL)
-                os.kill(os.getpid(), number)
+                self._default(number)
             return
-        if not self.drain:
-            self.drain = True
+        runs = DrainOnSignal.open_runs()
+        training = [run for run in runs if not run.drain]
+        for run in training:
+            run.drain = True
+        if training:
+            return
+        if not runs:
+            self._pass_on(number, frame)
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
         else:
             raise SystemExit(128 + number)
+
+    def _pass_on(self, number: int, frame: Any) -> None:
+        """Another handler was installed over this one, or another thread closed the last run: so this one is still there."""
+        if callable(self._previous):
+            self._previous(number, frame)
+        elif self._previous != signal.SIG_IGN:
+            self._default(number)
+
+    @staticmethod
+    def _default(number: int) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+def _is_ours(handler: Any) -> bool:
+    return isinstance(handler, _Handler) and handler.owner == os.getpid()

@@ -1,19 +1,25 @@
 """What atoll.join promises, with a real coordinator and a small model."""
 import io
+import itertools
 import json
 import math
 import os
+import pty
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 import numpy
 import torch
 
 import atoll
-from fixture import RunTest, config, wait_for
+from atoll.signals import SIGNALS, DrainOnSignal
+from fixture import HERE, Coordinator, RunTest, config, python_environment, wait_for
 
 
 def data(samples=12, seed=1):
@@ -248,6 +254,32 @@ class RunSemantics(RunTest):
     def test_sigterm_drains(self):
         self.drained_by(signal.SIGTERM)
 
+    def test_one_signal_drains_all_runs_of_the_process(self):
+        before = [signal.getsignal(number) for number in SIGNALS]
+        loops = []
+        for name in ("w0", "w1"):  # each in a run of its own, so that neither waits for the other
+            (self.folder / name).mkdir()
+            hub = Coordinator(self.folder / name, config(rounds=1000, steps=2)).start()
+            self.addCleanup(hub.stop, signal.SIGKILL)
+            model, optimizer = model_and_optimizer()
+            run = atoll.join(hub.data, model, optimizer, **self.options(name))
+            self.addCleanup(run.abandon)
+            loops.append((run, model, optimizer, iter(run.steps(loader()))))
+
+        def step_all():
+            for _, model, optimizer, batches in loops:
+                batch = next(batches, None)
+                if batch is not None:
+                    take_step(model, optimizer, batch)
+
+        step_all()
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait_for(lambda: step_all() or not any(run.running for run, *_ in loops), "both runs to leave")
+        self.assertEqual([run.end_reason for run, *_ in loops], [atoll.EndReason.DRAINED] * 2)
+        for run, *_ in loops:  # in the order in which they were opened
+            run.close()
+        self.assertEqual([signal.getsignal(number) for number in SIGNALS], before)
+
     def test_ctrl_c_in_a_terminal_reaches_the_engine_too(self):
         hub = self.coordinator(rounds=1000, steps=10)
         worker = self.spawn("small_worker.py", hub.data, "w0", self.folder / "state", self.folder / "journal", "--pace", "0.02", session=True)
@@ -407,6 +439,7 @@ class RunSemantics(RunTest):
         Progress(False, lambda: status, out).show()
         self.assertEqual(out.getvalue(), "")
 
+
     def test_steps_after_the_end_warn_and_then_fail(self):
         hub = self.coordinator(rounds=1, steps=1)
         model, optimizer = model_and_optimizer()
@@ -456,6 +489,77 @@ class RunSemantics(RunTest):
         self.assertEqual(whole.version, halves.version)
         for name in whole:
             self.assertTrue(torch.equal(whole[name], halves[name]), name)
+
+
+class SignalsTest(unittest.TestCase):
+    """The handlers of several runs in one process."""
+
+    def setUp(self):
+        self.before = [signal.getsignal(number) for number in SIGNALS]
+        self.addCleanup(lambda: [signal.signal(number, kept) for number, kept in zip(SIGNALS, self.before)])
+
+    def joined(self):
+        run = DrainOnSignal()
+        run.install()
+        self.addCleanup(run.remove)
+        return run
+
+    def handlers(self):
+        return [signal.getsignal(number) for number in SIGNALS]
+
+    def test_the_last_to_close_restores_in_any_order(self):
+        for order in itertools.permutations(range(3)):
+            runs = [self.joined() for _ in range(3)]
+            installed = self.handlers()
+            for index in order:
+                self.assertEqual(self.handlers(), installed)
+                runs[index].remove()
+            self.assertEqual(self.handlers(), self.before)
+
+    def test_the_first_signal_drains_all_and_the_second_stops(self):
+        one, two = self.joined(), self.joined()
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertTrue(one.drain and two.drain)
+        late = self.joined()
+        os.kill(os.getpid(), signal.SIGINT)
+        self.assertTrue(late.drain)
+        with self.assertRaises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        with self.assertRaises(SystemExit):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def test_a_handler_that_was_installed_over_ours_stays_and_reaches_the_one_before(self):
+        reached = []
+        signal.signal(signal.SIGTERM, lambda *_: reached.append("before"))
+        one = self.joined()
+        ours = signal.getsignal(signal.SIGTERM)
+
+        def over(number, frame):
+            reached.append("over")
+            ours(number, frame)
+
+        signal.signal(signal.SIGTERM, over)
+        two = self.joined()
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertTrue(one.drain and two.drain)
+        self.assertEqual(reached, [])
+        one.remove()
+        two.remove()
+        self.assertIs(signal.getsignal(signal.SIGTERM), over)
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertEqual(reached, ["over", "before"])
+
+    def test_a_run_of_another_thread_drains_with_the_others(self):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(self.joined()))
+        thread.start()
+        thread.join()
+        self.assertEqual(self.handlers(), self.before)
+        own = self.joined()
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertTrue(own.drain and found[0].drain)
+        own.remove()
+        self.assertEqual(self.handlers(), self.before)
 
 
 if __name__ == "__main__":
