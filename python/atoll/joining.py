@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 from .client import Snapshot, pull_views
 from .data import DataPosition
 from .distributed import Island, find_island
-from .errors import InvalidArgument
+from .errors import FailedPrecondition, InvalidArgument
 from .inner import Extra, Inner
 from .model import ArrayModel, Model
 from .progress import on_terminal
@@ -53,8 +53,8 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
     data = DataPosition(ranks.rank, ranks.size)
     replica = Replica(parameters, inner, data, ranks, Extra(also_save), evaluate)
-    if progress is not False and on_terminal():
-        options.setdefault("log_file", f"{os.fspath(state_dir)}.log")  # its lines would break the live line
+    if progress is not False and on_terminal() and ranks.rank == 0 and not {"log_file", "log-file"} & options.keys():
+        options["log_file"] = _log_beside(state_dir)  # its lines would break the live line
     given = {"coordinator": coordinator, "state_dir": state_dir, "name": name, "device": parameters.device,
              "device_name": parameters.device_name or None, "base_fingerprint": parameters.fingerprint or None,
              "threads": _threads(), **options}
@@ -78,6 +78,18 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
             _raise_to_zero(memoryview(values).cast("f"))
         snapshot[name] = make(values, shape)
     return snapshot
+
+
+def _log_beside(state_dir: Path) -> Optional[str]:
+    """STATE_DIR.log, the same for every spelling of the folder; its own folder is made. None: the engine rejects this state_dir."""
+    if not os.fspath(state_dir):
+        return None
+    path = f"{os.path.abspath(os.fspath(state_dir))}.log"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as failure:
+        raise FailedPrecondition(f"cannot make the folder of state_dir {os.fspath(state_dir)!r}: {failure}. Choose another state_dir") from None
+    return path
 
 
 def _raise_to_zero(values: memoryview) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from typing import Any, Dict, Iterator, Optional
 
 from . import batch as batches
@@ -11,6 +10,7 @@ from .client import EndReason
 from .data import DataPosition, LoaderIsOver
 from .errors import FailedPrecondition
 from .inner import Inner
+from .progress import warn
 from .session import Session, context_ended, ended_reason
 
 LATE_STEPS = 100  # calls of optimizer.step() after the end that are taken for a loop that winds down
@@ -244,10 +244,10 @@ class Run:
         used = max(1, self._tokens) * self._ranks  # as a step is answered
         remedy = "set inner.batch (samples per step) and the model's context (tokens per sample) in the run's configuration"
         if samples and used > tokens:
-            warnings.warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
+            warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
         elif samples and 2 * used <= tokens:
-            warnings.warn(f"this step used {used} tokens, and the run plans {tokens} for a step. A run ends after its tokens, so it takes "
-                          f"{tokens / used:.3g} times the rounds of run.rounds: {remedy}", stacklevel=4)
+            warn(f"this step used {used} tokens, and the run plans {tokens} for a step. A run ends after its tokens, so it takes "
+                 f"{tokens / used:.3g} times the rounds of run.rounds: {remedy}", stacklevel=4)
 
     def _before_step(self) -> None:
         if self._stepped is not None:
@@ -258,7 +258,7 @@ class Run:
             return
         self._late_steps += 1
         if self._late_steps == 1:
-            warnings.warn(f"the worker has left the run ({self.end_text}): steps of the optimizer no longer count", stacklevel=4)
+            warn(f"the worker has left the run ({self.end_text}): steps of the optimizer no longer count", stacklevel=4)
         if self._late_steps > LATE_STEPS:
             raise FailedPrecondition(f"the worker has left the run ({self.end_text}), and the loop goes on: end it when run.step() returns "
                                      "False, or use run.steps(loader)")

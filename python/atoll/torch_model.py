@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -11,6 +10,7 @@ from .client import TensorSpec
 from .distributed import Island
 from .errors import InvalidArgument, Unimplemented
 from .model import Model, check_specs, shape_changed
+from .progress import warn
 from .torch_buffers import Buffer, averaged_buffers
 
 EXACT = (torch.float32, torch.float64)
@@ -139,10 +139,9 @@ class TorchModel(Model):
     def _warn_of_reduced_types(self) -> None:
         reduced = [spec.name for spec, p in zip(self.specs, self._parameters) if p.dtype in REDUCED]
         if reduced and self._island.rank == 0:
-            warnings.warn(
-                f"{len(reduced)} parameters, such as {reduced[0]!r}, are {self._parameters[0].dtype}: the optimizer loses updates that are "
-                "too small for that type. Prefer float32 parameters with torch.autocast. Atoll exchanges float32, and keeps a float32 "
-                "copy of these parameters", stacklevel=5)
+            warn(f"{len(reduced)} parameters, such as {reduced[0]!r}, are {self._parameters[0].dtype}: the optimizer loses updates that "
+                 "are too small for that type. Prefer float32 parameters with torch.autocast. Atoll exchanges float32, and keeps a "
+                 "float32 copy of these parameters", stacklevel=5)
 
 
 def _parameters(module: torch.nn.Module) -> Tuple[List[Tuple[str, Any]], List[Tuple[str, Any]]]:

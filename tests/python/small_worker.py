@@ -1,6 +1,6 @@
 """A worker process for the tests: trains a small model on indexed data, and writes down each step.
 
-Usage: small_worker.py ADDRESS NAME STATE_DIR JOURNAL [--pace SECONDS]
+Usage: small_worker.py ADDRESS NAME STATE_DIR JOURNAL [--pace SECONDS] [--progress]
 
 Each line of the journal is one step: version, position before it, partition, indices of its batch. What the worker computes is a function of
 the published parameters and of its place in the data: plain SGD, no dropout, no shuffling.
@@ -39,12 +39,14 @@ def main():
     parser.add_argument("state_dir")
     parser.add_argument("journal")
     parser.add_argument("--pace", type=float, default=0)
+    parser.add_argument("--progress", action="store_true", help="as an ordinary worker shows it")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     model, optimizer = make()
     loader = torch.utils.data.DataLoader(Indexed(), batch_size=BATCH)
     with open(arguments.journal, "a") as journal, atoll.join(
-            arguments.address, model, optimizer, name=arguments.name, state_dir=arguments.state_dir, progress=False) as run:
+            arguments.address, model, optimizer, name=arguments.name, state_dir=arguments.state_dir,
+            progress=None if arguments.progress else False) as run:
         for inputs, targets, indices in run.steps(loader):
             position = run.samples - len(indices)
             journal.write(json.dumps([run.version, position, run.partition, indices.tolist()]) + "\n")

@@ -439,6 +439,70 @@ class RunSemantics(RunTest):
         Progress(False, lambda: status, out).show()
         self.assertEqual(out.getvalue(), "")
 
+        self.assertEqual(describe({"phase": "waiting", "waiting_for": "waiting for worker 'w1'"}), "waiting, waiting for worker 'w1'")
+        self.assertEqual(describe({"phase": "waiting", "waiting_for": "the coordinator"}), "waiting, waiting for the coordinator")
+
+    def test_standard_error_that_cannot_be_written_does_not_end_training(self):
+        from atoll.progress import Progress, on_terminal, warn
+
+        class Broken(io.StringIO):
+            def write(self, text):
+                raise OSError(5, "Input/output error")
+
+        closed = io.StringIO()
+        closed.close()
+        for out in (Broken(), closed):
+            shown = Progress(True, lambda: {"phase": "training"}, out)
+            for use in (shown.show, lambda: shown.say("x"), shown.end_line):
+                use()
+            self.assertFalse(on_terminal(out))
+        with unittest.mock.patch("sys.stderr", None):
+            Progress(None, lambda: {"phase": "training"}).say("x")
+            self.assertFalse(on_terminal())
+        with unittest.mock.patch("sys.stderr", closed):
+            warn("the warning goes nowhere")
+
+    def test_a_worker_without_a_standard_error(self):
+        def worker(kind, stderr):
+            return subprocess.run(
+                ["bash", "-c", 'exec "$@"' + (" 2>&-" if stderr is None else ""), "bash", sys.executable, "-B", HERE / "small_worker.py",
+                 hub.data, "w0", self.folder / f"state-{kind}", self.folder / "journal", "--progress"], stdout=subprocess.PIPE,
+                stderr=stderr, stdin=subprocess.DEVNULL, text=True, timeout=60, check=False, env=python_environment())
+
+        read, broken = os.pipe()
+        os.close(read)
+        with open("/dev/full", "wb") as full, open(broken, "wb", closefd=True) as pipe:
+            for kind, stderr in (("closed", None), ("full", full), ("pipe", pipe)):
+                hub = self.coordinator(rounds=2, steps=3)
+                done = worker(kind, stderr)
+                self.assertEqual((done.returncode, done.stdout), (0, "ended: the run is finished\n"), kind)
+                hub.stop(signal.SIGKILL)
+                shutil.rmtree(self.folder / "coordinator")
+
+    def test_a_terminal_that_goes_away(self):
+        """The log of the engine is beside the state directory, whose folder is new, whatever the spelling."""
+        hub = self.coordinator(rounds=1000, steps=3)
+        for name, state in (("w0", "plain"), ("w1", "slash/"), ("w2", "new/folder/state")):
+            terminal, end = pty.openpty()
+            with open(self.folder / f"{name}.out", "wb") as out:
+                worker = subprocess.Popen(
+                    ["setpriv", "--pdeathsig", "KILL", sys.executable, "-B", HERE / "small_worker.py", hub.data, name, state,
+                     self.folder / f"journal-{name}", "--progress", "--pace", "0.02"],
+                    cwd=self.folder, stdout=out, stderr=end, stdin=subprocess.DEVNULL, env=python_environment())
+            self.processes.append(worker)
+            os.close(end)
+            shown = b""
+            while b"training, version" not in shown:
+                shown += os.read(terminal, 4096)
+            os.close(terminal)
+            journal = self.folder / f"journal-{name}"
+            size = journal.stat().st_size
+            # A live line is due every 0.25 s: several fail.
+            wait_for(lambda: journal.stat().st_size > size + 2000 or worker.poll() is not None, "steps without a terminal")
+            worker.send_signal(signal.SIGTERM)
+            self.assertEqual(worker.wait(60), 0, shown.decode())
+            self.assertIn("ended: drained", (self.folder / f"{name}.out").read_text())
+            self.assertIn("joined the run", (self.folder / f"{state.rstrip('/')}.log").read_text())
 
     def test_steps_after_the_end_warn_and_then_fail(self):
         hub = self.coordinator(rounds=1, steps=1)
