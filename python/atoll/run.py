@@ -2,18 +2,20 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
 from typing import Any, Dict, Iterator, Optional
 
 from . import batch as batches
 from .client import EndReason
 from .data import DataPosition, LoaderIsOver
-from .errors import FailedPrecondition
+from .errors import FailedPrecondition, InvalidArgument
 from .inner import Inner
 from .progress import warn
 from .session import Session, context_ended, ended_reason
 
 LATE_STEPS = 100  # calls of optimizer.step() after the end that are taken for a loop that winds down
+LARGEST_COUNT = 2 ** 63 - 1  # of samples or tokens
 
 
 class Run:
@@ -53,14 +55,16 @@ class Run:
     def step(self, loss: Any = None, tokens: Optional[int] = None, samples: Optional[int] = None) -> bool:
         """For a loop that does not use steps(): call it after each optimizer step. False: the worker has left, end the loop.
 
-        `loss`: mean per token. `tokens`: used by this step in all, for the merge's weights. `samples`: taken from this worker's part
-        of the data by this step (default 1). A step that a GradScaler skipped does not count.
+        `loss`: mean per token; NaN is not known. Without an optimizer, an infinite loss drops the round. `tokens`: used by this step
+        in all, for the merge's weights. `samples`: taken from this worker's part of the data by this step (default 1). A step that a
+        GradScaler skipped does not count.
         """
         self._check_open()
+        self._take_samples(1 if samples is None else samples)
         self.report(loss, tokens)
-        self._data.samples += 1 if samples is None else samples
         if not self._inner.hooked and self._session.step is not None:
-            self._stepped = {"finite": self._loss is None or math.isfinite(self._loss), "norm": math.nan}
+            # NaN: the loss is not known. The push is checked in every case.
+            self._stepped = {"finite": self._loss is None or not math.isinf(self._loss), "norm": math.nan}
         if self._stepped is None:
             self._count_batch(0)
             return self._session.end is None
@@ -68,8 +72,8 @@ class Run:
 
     def count_batch(self, tokens: int, samples: int) -> None:
         """Counts a micro-batch of a loop that does not use steps(), before its optimizer step."""
-        self._data.samples += samples
-        self._count_batch(tokens)
+        self._take_samples(samples)
+        self._count_batch(_count_of("tokens", tokens))
 
     def follow_run(self, loader: Any) -> bool:
         """Makes a torch DataLoader read this worker's part of shared data, from its place on; for loops that do not use steps().
@@ -86,7 +90,7 @@ class Run:
         if loss is not None:
             self._loss = float(loss.detach() if hasattr(loss, "detach") else loss)
         if tokens is not None:
-            self._tokens = tokens
+            self._tokens = _count_of("tokens", tokens)
 
     loss = property(None, report, doc="Assigning it is report().")
 
@@ -276,6 +280,12 @@ class Run:
         """The batches so far were for nothing: they count neither for the weights nor for the loss."""
         self._tokens, self._loss = 0, None
 
+    def _take_samples(self, samples: Any) -> None:
+        taken = self._data.samples + _count_of("samples", samples)
+        if taken > LARGEST_COUNT:
+            raise InvalidArgument(f"samples is {samples}, which with the {self._data.samples} samples before is more than {LARGEST_COUNT}")
+        self._data.samples = taken
+
     def _count_batch(self, tokens: int) -> None:
         self._tokens += tokens
         self._batches += 1
@@ -291,3 +301,16 @@ class Run:
             raise context_ended()
 
 
+def _count_of(name: str, value: Any) -> int:
+    """A count as a whole number: also one of NumPy or PyTorch, and 3.0."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        try:
+            number = math.nan if isinstance(value, (str, bytes)) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        count = int(number) if number.is_integer() else -1
+    if not 0 <= count <= LARGEST_COUNT:
+        raise InvalidArgument(f"{name} is {value!r}: give a whole number from 0 to {LARGEST_COUNT}")
+    return count

@@ -139,6 +139,22 @@ class ErrorsTest(RunTest):
             with self.assertRaisesRegex(atoll.InvalidArgument, f"the parameter 'w' {text}"):
                 self.join("127.0.0.1:1", {"w": array}, None)
 
+    def test_counts_of_a_step(self):
+        hub = self.coordinator(rounds=1, steps=2)
+        with self.join(hub.data, {"w": numpy.zeros(2, numpy.float32)}, None) as run:
+            for name, value in (("samples", -7), ("samples", 2 ** 64 + 3), ("samples", 1.5), ("samples", "3"), ("tokens", -5),
+                                ("tokens", 2 ** 64 + 5), ("tokens", 2.5), ("tokens", float("nan"))):
+                with self.assertRaisesRegex(atoll.InvalidArgument, f"{name} is .*: give a whole number from 0 to 9223372036854775807"):
+                    run.step(**{"samples": 3, "tokens": 3, name: value})
+            with self.assertRaisesRegex(atoll.InvalidArgument, "samples is -1"):
+                run.count_batch(3, -1)
+            run.step(tokens=3.0, samples=numpy.int32(3))
+            with self.assertRaisesRegex(atoll.InvalidArgument, "which with the [0-9]+ samples before is more than"):
+                run.step(samples=2 ** 63 - 2, tokens=3)
+            run.step(tokens=torch.tensor(3), samples=3)
+            self.assertFalse(run.running)
+        self.assertEqual(hub.tokens(), 6)
+
     def test_objects_that_are_no_model_and_no_optimizer(self):
         model, _ = model_and_optimizer()
         for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),

@@ -175,6 +175,18 @@ class RunSemantics(RunTest):
         self.assertLess(float(published["w"][0, 0]), 1.0)
         self.assertEqual(float(published["b"]), 0.0)
 
+    def test_a_loss_that_is_not_known_drops_nothing(self):
+        for unknown, steps in ((math.nan, 2), (math.inf, 2 + 1)):
+            hub = self.coordinator(rounds=1, steps=2)
+            weights, count = {"w": numpy.ones(3, numpy.float32)}, 0
+            with atoll.join(hub.data, weights, **self.options(f"w{count}{unknown}")) as run:
+                while run.running:
+                    run.step(loss=unknown if count == 0 else 1.0, tokens=3, samples=3)
+                    count += 1
+            self.assertEqual(count, steps, unknown)  # the step with an infinite loss is dropped
+            hub.stop(signal.SIGKILL)
+            shutil.rmtree(self.folder / "coordinator")
+
     def test_without_pytorch_and_without_numpy(self):
         for more, kind in ((["--numpy"], "ndarray"), ([], "memoryview")):
             hub = self.coordinator(rounds=2, steps=3)
