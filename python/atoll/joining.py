@@ -18,6 +18,8 @@ from .session import Session
 
 Path = Union[str, "os.PathLike[str]"]
 
+NOT_EMPTY = ("token_file", "tls_ca", "tls_cert", "tls_key", "expect_run")
+
 
 def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path, name: Optional[str] = None, counts: Any = None,
          learning_rate: str = "run", evaluate: Optional[Callable[..., Any]] = None, also_save: Optional[Dict[str, Any]] = None,
@@ -48,6 +50,7 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     options           further options of atoll-worker, with _ for -: token_file, tls_ca, tls_cert, tls_key, insecure_token,
                       drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
     """
+    _check_not_empty(options)
     ranks = find_island(island)
     parameters = _model_of(model, ranks, base_fingerprint, buffers)
     inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
@@ -68,6 +71,7 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
     PyTorch tensors where PyTorch is installed, otherwise NumPy arrays, otherwise memoryviews. `options`: as of join. Waits at most a
     minute for a coordinator that does not answer, or a run without a published version; with wait_forever=True, until there is one.
     """
+    _check_not_empty(options)
     version, run, found = pull_views({"coordinator": coordinator, **options})
     snapshot = Snapshot()
     snapshot.version, snapshot.run = version, run
@@ -78,6 +82,13 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
             _raise_to_zero(memoryview(values).cast("f"))
         snapshot[name] = make(values, shape)
     return snapshot
+
+
+def _check_not_empty(options: Mapping[str, Any]) -> None:
+    """The engine takes an empty text as an absent option. An unset variable must not turn TLS or a check off."""
+    for name in NOT_EMPTY:
+        if options.get(name) == "" or options.get(name.replace("_", "-")) == "":
+            raise InvalidArgument(f"the option {name} is empty: give a value, or None to leave the option out")
 
 
 def _log_beside(state_dir: Path) -> Optional[str]:

@@ -78,7 +78,7 @@ def check_specs(specs: List[TensorSpec]) -> None:
         raise InvalidArgument("the model has no parameter to exchange: at least one must have requires_grad=True")
     seen = set()
     for spec in specs:
-        if not 1 <= len(spec.name.encode()) <= MAX_NAME:
+        if not 1 <= _name_bytes(spec.name) <= MAX_NAME:
             raise InvalidArgument(f"the name of a parameter must have 1 to {MAX_NAME} bytes: {spec.name[:80]!r}")
         if spec.name in seen:
             raise InvalidArgument(f"two tensors have the name {spec.name!r} once `module.` and `_orig_mod.` are removed: rename one")
@@ -87,6 +87,18 @@ def check_specs(specs: List[TensorSpec]) -> None:
             raise InvalidArgument(f"the parameter {spec.name!r} has {len(spec.shape)} dimensions; at most {MAX_RANK} are possible")
         if 0 in spec.shape:
             raise InvalidArgument(f"the parameter {spec.name!r} of shape {list(spec.shape)} has no elements: remove it, or freeze it")
+
+
+def _name_bytes(name: Any) -> int:
+    """The length that a name has in the run; InvalidArgument when it cannot be passed on as it is."""
+    if not isinstance(name, str):
+        raise InvalidArgument(f"the name of a parameter must be text, and {name!r} is a {type(name).__name__}")
+    if "\0" in name:
+        raise InvalidArgument(f"the name of the parameter {name[:80]!r} contains a zero byte: rename it")
+    try:
+        return len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"the name of the parameter {name[:80]!r} cannot be written in UTF-8: rename it") from None
 
 
 def shape_changed(spec: TensorSpec, shape: Any) -> FailedPrecondition:

@@ -139,6 +139,20 @@ class ErrorsTest(RunTest):
             with self.assertRaisesRegex(atoll.InvalidArgument, f"the parameter 'w' {text}"):
                 self.join("127.0.0.1:1", {"w": array}, None)
 
+    def test_names_that_would_arrive_as_others(self):
+        for name, text in (("a\0b", r"'a\\x00b' contains a zero byte: rename it"), ("\ud800", r"'\\ud800' cannot be written in UTF-8"),
+                           (3, "must be text, and 3 is a int")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                self.join("127.0.0.1:1", {name: numpy.zeros(2, numpy.float32)}, None)
+
+    def test_an_empty_option_is_not_an_absent_one(self):
+        """The value of an unset variable must not mean plain text, no token, or any run."""
+        for name in ("tls_ca", "tls_cert", "tls_key", "token_file", "expect_run", "tls-ca"):
+            for use in (lambda **given: self.join("127.0.0.1:1", *model_and_optimizer(), **given),
+                        lambda **given: atoll.pull("127.0.0.1:1", **given)):
+                with self.assertRaisesRegex(atoll.InvalidArgument, f"the option {name.replace('-', '_')} is empty: give a value, or None"):
+                    use(**{name: ""})
+
     def test_counts_of_a_step(self):
         hub = self.coordinator(rounds=1, steps=2)
         with self.join(hub.data, {"w": numpy.zeros(2, numpy.float32)}, None) as run:
