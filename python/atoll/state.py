@@ -29,6 +29,11 @@ _ALIGNMENT = 64
 _PREFIX = struct.Struct("<8sQ")
 
 
+def check(value: Any, path: str = "state") -> None:
+    """InvalidArgument when pack() could not keep the value. Copies no tensor."""
+    _Packer().encode(value, path)
+
+
 def pack(value: Any) -> bytearray:
     """The bytes of a value. InvalidArgument names the first part of a type that cannot be kept."""
     packer = _Packer()
@@ -93,6 +98,8 @@ class _Packer:
             size = value.numel() * value.element_size()
             return self._blob("p", str(value.dtype).replace("torch.", ""), list(value.shape), size,
                               lambda out, at: _copy_tensor(torch, value, out, at))
+        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+            _check_plain(numpy, value, path)
         if numpy is not None and isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
             return self._blob("n", value.dtype.str, list(value.shape), value.nbytes,
                               lambda out, at: numpy.copyto(numpy.ndarray(value.shape, value.dtype, out, at), value))
@@ -147,6 +154,15 @@ class _Unpacker:
         if not size:
             return torch.empty(shape, dtype=kind_of)
         return torch.frombuffer(bytearray(data), dtype=torch.uint8).view(kind_of).reshape(shape)
+
+
+def _check_plain(numpy: Any, value: Any, path: str) -> None:
+    """Arrays whose fields or mask the raw values do not have."""
+    if value.dtype.names is not None:
+        raise InvalidArgument(f"{path} is a NumPy array with the fields {', '.join(value.dtype.names)}, which cannot be saved: save a dict "
+                              "with one array for each field")
+    if isinstance(value, numpy.ma.MaskedArray):
+        raise InvalidArgument(f"{path} is a masked NumPy array, which cannot be saved: save its data and its mask")
 
 
 def _copy_tensor(torch: Any, value: Any, out: bytearray, at: int) -> None:

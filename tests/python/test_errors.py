@@ -169,6 +169,17 @@ class ErrorsTest(RunTest):
             self.assertFalse(run.running)
         self.assertEqual(hub.tokens(), 6)
 
+    def test_an_object_that_cannot_be_kept_is_named_at_the_join(self):
+        class Kept:
+            def state_dict(self):
+                return {"numbers": [1, 2], "call": lambda: 0}
+
+            def load_state_dict(self, state):
+                pass
+
+        with self.assertRaisesRegex(atoll.InvalidArgument, r"also_save\['mine'\].state_dict\(\)\['call'\] is of type function"):
+            self.join("127.0.0.1:1", *model_and_optimizer(), also_save={"mine": Kept()})
+
     def test_objects_that_are_no_model_and_no_optimizer(self):
         model, _ = model_and_optimizer()
         for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),

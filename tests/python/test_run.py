@@ -116,6 +116,28 @@ class RunSemantics(RunTest):
                 scheduler.step()
         self.assertEqual(rates, [0.5, 0.25, 0.125])
 
+    def test_a_scheduler_with_functions_in_its_state_continues(self):
+        """PyTorch 1.13 has a method in the state of OneCycleLR."""
+        hub = self.coordinator(rounds=4, steps=3)
+        places = []
+        for _ in range(2):
+            model, optimizer = model_and_optimizer(momentum=0.5)
+            one = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=100)
+            parts = [torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.1, cycle_momentum=False),
+                     torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)]
+            sequence = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[50])
+            with atoll.join(hub.data, model, optimizer, learning_rate="mine", also_save={"one": one, "sequence": sequence},
+                            **self.options()) as run:
+                places.append((one.last_epoch, sequence.last_epoch))
+                for count, batch in enumerate(run.steps(loader())):
+                    take_step(model, optimizer, batch)
+                    one.step()
+                    sequence.step()
+                    if count == 5:
+                        run.drain()
+        self.assertEqual(places, [(0, 0), (6, 6)])
+        self.assertEqual((one.last_epoch, sequence.last_epoch), (12, 12))
+
     def test_the_loss_needs_no_line(self):
         hub = self.coordinator(rounds=1, steps=2)
         model, optimizer = model_and_optimizer()

@@ -42,6 +42,14 @@ class StateTest(unittest.TestCase):
         with self.assertRaisesRegex(InvalidArgument, r"state\['groups'\]\[1\] is of type function"):
             state.pack({"groups": [1, lambda: 0]})
 
+    def test_arrays_that_would_come_back_as_others_are_named(self):
+        fields = numpy.zeros(2, dtype=[("price", "f4"), ("count", "i8")])
+        for value in (fields, fields[0], fields.view(numpy.recarray)):
+            with self.assertRaisesRegex(InvalidArgument, r"state\['table'\] is a NumPy array with the fields price, count"):
+                state.pack({"table": value})
+        with self.assertRaisesRegex(InvalidArgument, r"state\[0\] is a masked NumPy array"):
+            state.pack([numpy.ma.masked_array([1.0, 2.0], [True, False])])
+
     def test_damage_is_noticed_and_runs_no_code(self):
         data = state.pack({"t": torch.randn(100), "n": 7})
         for broken in (b"", b"not a state at all", bytes(data[:-1]), data[:20], b"ATLSTAT1" + b"\xff" * 8):
