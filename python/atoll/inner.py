@@ -43,9 +43,26 @@ class Inner:
     def state(self) -> List[Any]:
         return []
 
-    def load(self, states: List[Any]) -> None:
+    def why_not(self, kind: str, states: List[Any]) -> str:
+        """Why states that a worker with `kind` has kept do not fit; empty when they do. Changes nothing."""
+        if kind != self.kind:
+            return f"the saved state is of '{kind}', and this worker has '{self.kind}'"
+        return ""
+
+    def load(self, states: List[Any]) -> str:
+        """Takes the states up. Returns what they change in the code's settings, in words; empty: nothing."""
         if states:
             raise InvalidArgument("the saved state has an optimizer, and this worker has none")
+        return ""
+
+    def restore_point(self) -> Callable[[], None]:
+        """A function that brings back the optimizer as it is now."""
+        steps = self.steps
+
+        def restore() -> None:
+            self.steps = steps
+
+        return restore
 
 
 class Extra:
@@ -71,6 +88,16 @@ class Extra:
         for name, value in self._objects.items():
             if name in states:
                 value.load_state_dict(states[name])
+
+    def restore_point(self) -> Callable[[], None]:
+        """A function that brings back the objects as they are now. It has copies: load_state_dict of a module writes in place."""
+        packed = state.pack(self.state()) if self._objects else None
+
+        def restore() -> None:
+            if packed is not None:
+                self.load(state.unpack(packed))
+
+        return restore
 
 
 def _is_scheduler(value: Any) -> bool:

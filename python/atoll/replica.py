@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import random_state, state
 from .client import Event, EventKind, Outcome
@@ -11,6 +11,7 @@ from .distributed import Island
 from .errors import AtollError
 from .inner import Extra, Inner
 from .model import Model
+from .progress import warn
 
 STATE_VERSION = 1
 
@@ -82,22 +83,48 @@ class Replica:
         return {"random": random_state.capture(), "data": self.data.state(), "extra": self._extra.state()}
 
     def _load(self, _: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
+        """A state that does not fit changes nothing: the worker then starts with a new optimizer."""
         refusal, parts, steps = "", [], 0
         if event is not None:
-            whole = state.unpack(event.state)
-            steps, parts = whole["steps"], whole["ranks"]
-            refusal = self._why_not(whole)
+            refusal, parts, steps = self._unpacked(event.state)
+        if self.island.size > 1:
+            refusal, steps, parts = self.island.share((refusal, steps, parts))
+        refusal = refusal or self._take_up(parts, steps)
+        if not refusal:
+            return {}
+        if self.island.rank == 0:
+            warn(f"the kept state is not used, and the worker starts with a new optimizer: {refusal}")
+        return {"outcome": Outcome.FAILED, "message": refusal, "state_kind": self.inner.kind}
+
+    def _unpacked(self, packed: Any) -> Tuple[str, List[Any], int]:
+        """(why the state cannot be taken up, the parts of the ranks, steps of the optimizer)."""
+        try:
+            whole = state.unpack(packed)
+            refusal, parts = self._why_not(whole), whole["ranks"]
             if self.island.size > 1 and not refusal:
                 shared = b"" if self.inner.sharded else bytes(state.pack(parts[0]["optimizers"]))
                 parts = [bytes(state.pack(parts[0])), *parts[1:], shared]
-        if self.island.size > 1:
-            refusal, steps, parts = self.island.share((refusal, steps, parts))
-        if refusal:
-            return {"outcome": Outcome.FAILED, "message": refusal, "state_kind": self.inner.kind}
-        self._take_up(parts, steps)
-        return {}
+            return refusal, parts, int(whole["steps"])
+        except Exception as failure:  # of a damaged file
+            return f"it cannot be read: {failure_message(failure)}", [], 0
 
-    def _take_up(self, parts: List[Any], steps: int) -> None:
+    def _take_up(self, parts: List[Any], steps: int) -> str:
+        """Why the state does not load, on this rank or another; nothing has changed then."""
+        restore_point = self._restore_point()
+        refusal, changed = "", ""
+        try:
+            changed = self._load_parts(parts, steps)
+        except Exception as failure:  # what load_state_dict of the user's objects raises
+            refusal = f"it does not load: {failure_message(failure)}"
+        if self.island.sum([float(bool(refusal))])[0]:
+            restore_point()
+            return refusal or "it does not load on another rank"
+        if changed and self.island.rank == 0:
+            warn(f"the kept state replaces settings of the optimizer in your code: {changed}. To use those of your code, set them in "
+                 "optimizer.param_groups after atoll.join")
+        return ""
+
+    def _load_parts(self, parts: List[Any], steps: int) -> str:
         rank = self.island.rank
         own = parts[rank] if rank < len(parts) - (self.island.size > 1) else parts[0]
         if isinstance(own, (bytes, bytearray)):
@@ -105,21 +132,32 @@ class Replica:
         optimizers = own.get("optimizers")
         if self.island.size > 1 and not self.inner.sharded:
             optimizers = state.unpack(parts[-1])
-        self.inner.load(optimizers or [])
+        changed = self.inner.load(optimizers or [])
         self.inner.steps = steps
         self._extra.load(own["extra"])
         self.data.load(own["data"])
         random_state.restore(own["random"])
+        return changed
+
+    def _restore_point(self) -> Callable[[], None]:
+        inner, extra = self.inner.restore_point(), self._extra.restore_point()
+        place, generators = dict(vars(self.data)), random_state.capture()
+
+        def restore() -> None:
+            inner()
+            extra()
+            vars(self.data).update(place)
+            random_state.restore(generators)
+
+        return restore
 
     def _why_not(self, whole: Dict[str, Any]) -> str:
         """Why a state cannot be taken up; empty when it can."""
         if whole.get("version") != STATE_VERSION:
             return f"the saved state has version {whole.get('version')}, and this package reads version {STATE_VERSION}"
-        if whole["kind"] != self.inner.kind:
-            return f"the saved state is of '{whole['kind']}', and this worker has '{self.inner.kind}'"
         if self.inner.sharded and len(whole["ranks"]) != self.island.size:
             return f"the saved state is of {len(whole['ranks'])} ranks with a sharded optimizer, and this island has {self.island.size}"
-        return ""
+        return self.inner.why_not(whole["kind"], whole["ranks"][0].get("optimizers") or [])
 
     # ---- evaluation
 
@@ -162,5 +200,3 @@ class _EvaluationMode:
 
 def failure_message(failure: BaseException) -> str:
     return str(failure) if isinstance(failure, AtollError) else f"{type(failure).__name__}: {failure}"
-
-

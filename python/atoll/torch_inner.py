@@ -1,11 +1,14 @@
 """PyTorch optimizers as the inner optimizer of a worker."""
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .errors import InvalidArgument
 from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
 from .inner import Inner
+from .torch_state import changed_settings, groups_differ, shapes_differ
 
 
 class TorchInner(Inner):
@@ -41,10 +44,21 @@ class TorchInner(Inner):
 
     @property
     def kind(self) -> str:
-        # The values that get a state: that of another model, or of another kind of optimizer, does not fit.
+        # The values that get a state, and their order: the state of another model, or of another optimizer, does not fit.
+        return f"{self._kind_without_layout}, groups: {sum(len(o.param_groups) for o in self._optimizers)}, layout {self._layout()}"
+
+    @property
+    def _kind_without_layout(self) -> str:
+        """What older packages wrote."""
         values = sum(p.numel() for o in self._optimizers for group in o.param_groups for p in group["params"])
         names = "+".join(type(optimizer).__name__ for optimizer in self._optimizers)
         return f"torch {names} over {values} values"
+
+    def _layout(self) -> str:
+        """A short hash of each group's parameters: their shapes, and their places in the model."""
+        places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
+        layout = [[[(places.get(id(p), -1), *p.shape) for p in group["params"]] for group in o.param_groups] for o in self._optimizers]
+        return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:12]
 
     def install(self, before: Callable[[], None], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
                 total: Callable[[float], float]) -> None:
@@ -76,11 +90,34 @@ class TorchInner(Inner):
     def state(self) -> List[Any]:
         return [_local(optimizer.state_dict()) for optimizer in self._optimizers]
 
-    def load(self, states: List[Any]) -> None:
+    def why_not(self, kind: str, states: List[Any]) -> str:
+        if kind not in (self.kind, self._kind_without_layout):
+            why = super().why_not(kind, states)
+            return f"{why}: groups, shapes or order of the parameters differ" if kind.startswith(f"{self._kind_without_layout}, ") else why
         if len(states) != len(self._optimizers):
-            raise InvalidArgument(f"the saved state has {len(states)} optimizers, and this worker has {len(self._optimizers)}")
+            return f"the saved state has {len(states)} optimizers, and this worker has {len(self._optimizers)}"
+        for optimizer, state in zip(self._optimizers, states):
+            why = groups_differ(optimizer, state) or (shapes_differ(optimizer, state) if kind != self.kind else "")
+            if why:
+                return why
+        return ""
+
+    def load(self, states: List[Any]) -> str:
+        before = [[dict(group) for group in optimizer.param_groups] for optimizer in self._optimizers]
         for optimizer, state in zip(self._optimizers, states):
             optimizer.load_state_dict(_sharded(state, optimizer) if self.sharded else state)
+        return ", ".join(text for optimizer, groups in zip(self._optimizers, before) for text in changed_settings(optimizer, groups))
+
+    def restore_point(self) -> Callable[[], None]:
+        restore_steps = super().restore_point()
+        kept = [(optimizer, optimizer.state, optimizer.param_groups) for optimizer in self._optimizers]
+
+        def restore() -> None:
+            restore_steps()
+            for optimizer, state, groups in kept:  # load_state_dict replaces both
+                optimizer.state, optimizer.param_groups = state, groups
+
+        return restore
 
 
 def _local(value: Any) -> Any:

@@ -1,7 +1,9 @@
 """Cases of PyTorch: tied, frozen, adapters, types, wrappers, scalers, several optimizers."""
+import copy
 import math
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import numpy
@@ -10,6 +12,7 @@ import torch
 import atoll
 from atoll import batch as batches
 from atoll.distributed import Island
+from atoll.torch_inner import TorchInner
 from atoll.torch_model import TorchModel, canonical_name
 from fixture import RunTest
 from test_run import loader, take_step
@@ -269,6 +272,104 @@ class JoinedTest(RunTest):
                 for batch in run.steps(loader()):
                     take_step(model, optimizer, batch)
                     take_step(model, optimizer, batch)
+
+    def life(self, optimizer, steps=3, **options):
+        """Trains for some steps, drains, and returns the warnings. The model and the optimizer are self.model and `optimizer`."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with atoll.join(self.hub.data, self.model, optimizer, **self.options(**options)) as run:
+                self.generator = torch.get_rng_state()
+                self.joined_with = {key: {name: copy.deepcopy(value) for name, value in kept.items()} for key, kept in optimizer.state.items()}
+                for count, batch in enumerate(run.steps(loader())):
+                    take_step(self.model, optimizer, batch)
+                    if count + 1 == steps:
+                        run.drain()
+        self.assertEqual(run.end_reason, atoll.EndReason.DRAINED)
+        return [str(warning.message) for warning in caught]
+
+    def two_layers(self, rows=6):
+        torch.manual_seed(1)
+        self.model = torch.nn.Sequential(torch.nn.Linear(4, rows, bias=False), torch.nn.Linear(rows, 1, bias=False))
+        return self.model[0].weight, self.model[1].weight
+
+    def test_a_state_of_other_groups_or_another_order_leads_to_a_cold_start(self):
+        self.coordinator(rounds=100, steps=3)
+        first, second = self.two_layers(4)
+        self.assertEqual(self.life(torch.optim.AdamW([first, second], lr=0.1)), [])
+        for groups in ([{"params": [first]}, {"params": [second], "weight_decay": 0}], [second, first]):
+            other = torch.optim.AdamW(groups, lr=0.1)
+            caught = self.life(other)
+            self.assertIn("the kept state is not used, and the worker starts with a new optimizer: the saved state is of", caught[0])
+            self.assertIn("groups, shapes or order of the parameters differ", caught[0])
+            self.assertEqual(self.joined_with, {})
+        self.assertIn("joins cold", (self.folder / "w0.log").read_text())
+        self.assertEqual(self.life(other), [])
+        self.assertEqual(float(self.joined_with[first]["step"]), 3)
+
+    def test_parameters_of_one_shape_in_another_order_do_not_change_their_moments(self):
+        self.coordinator(rounds=100, steps=3)
+        self.model = torch.nn.Sequential(torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 1))
+        parameters = list(self.model.parameters())
+        self.life(torch.optim.AdamW(parameters, lr=0.1))
+        self.assertIn("order of the parameters differ", self.life(torch.optim.AdamW([parameters[1], parameters[0], *parameters[2:]], lr=0.1))[0])
+
+    def test_a_state_without_the_layout_in_its_kind_is_taken_up_when_it_fits(self):
+        """As older packages wrote it."""
+        self.coordinator(rounds=100, steps=3)
+        first, second = self.two_layers()
+        old_kind = property(lambda inner: inner._kind_without_layout)
+        cases = (("fits", [first, second], ""),
+                 ("order", [second, first], "exp_avg of parameter 0 of AdamW has the shape [6, 4] in the saved state, and this worker's "
+                  "parameter has [1, 6]"),
+                 ("groups", [{"params": [first]}, {"params": [second]}], "has groups of [2] parameters, and this worker has groups of [1, 1]"))
+        for name, parameters, text in cases:
+            with unittest.mock.patch.object(TorchInner, "kind", old_kind):
+                self.life(torch.optim.AdamW([first, second], lr=0.1), name=name)
+            caught = self.life(torch.optim.AdamW(parameters, lr=0.1), name=name)
+            if text:
+                self.assertIn(text, caught[0])
+                self.assertEqual(self.joined_with, {})
+            else:
+                self.assertEqual(caught, [])
+                self.assertEqual(float(self.joined_with[first]["step"]), 3)
+
+    def test_a_state_that_does_not_load_changes_nothing(self):
+        class Picky:
+            def __init__(self, value, size):
+                self.value, self.weights = value, torch.nn.Linear(size, 1)
+
+            def state_dict(self):
+                return {"value": self.value, **self.weights.state_dict()}
+
+            def load_state_dict(self, kept):
+                kept = dict(kept)
+                self.value = kept.pop("value")
+                self.weights.load_state_dict(kept)
+
+        self.coordinator(rounds=100, steps=3)
+        weights = self.two_layers()
+        self.life(torch.optim.AdamW(weights, lr=0.1), also_save={"first": Picky(1, 2), "second": Picky(1, 2)})
+        fits, other = Picky(7, 2), Picky(7, 3)
+        before = fits.weights.weight.clone()
+        generator = torch.get_rng_state()
+        optimizer = torch.optim.AdamW(weights, lr=0.1)
+        caught = self.life(optimizer, also_save={"first": fits, "second": other})
+        self.assertRegex(caught[0], r"(?s)the worker starts with a new optimizer: it does not load: RuntimeError: .*size mismatch")
+        self.assertEqual((self.joined_with, fits.value, other.value), ({}, 7, 7))
+        self.assertTrue(torch.equal(fits.weights.weight, before))
+        self.assertTrue(torch.equal(self.generator, generator))
+
+    def test_settings_that_the_kept_state_replaces_are_said(self):
+        self.coordinator(rounds=100, steps=3)
+        weights = self.two_layers()
+        self.assertEqual(self.life(torch.optim.AdamW(weights, lr=0.1, weight_decay=0.5, betas=(0.9, 0.99))), [])
+        self.assertEqual(self.life(torch.optim.AdamW(weights, lr=0.3, weight_decay=0.5, betas=(0.9, 0.99))), [])  # the run sets the rate
+        optimizer = torch.optim.AdamW(weights, lr=0.1, weight_decay=0.01, betas=(0.9, 0.95))
+        caught = self.life(optimizer)
+        self.assertEqual(len(caught), 1)
+        self.assertIn("the kept state replaces settings of the optimizer in your code: betas (0.9, 0.99) instead of (0.9, 0.95), weight_decay "
+                      "0.5 instead of 0.01", caught[0])
+        self.assertEqual(optimizer.param_groups[0]["weight_decay"], 0.5)
 
     def warns_of_steps(self, size, warning):
         model = torch.nn.Linear(4, 1)
