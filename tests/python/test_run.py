@@ -90,6 +90,25 @@ class RunSemantics(RunTest):
             expected = before - 0.7 * 1.9 * (before - local)
             torch.testing.assert_close(published[name], expected.detach(), rtol=1e-5, atol=1e-6)
 
+    def test_the_values_of_the_model_after_the_end(self):
+        """docs/reference/python.md, "The end": published ones only after the end of a blocking run."""
+        overlapped = {"mode": "overlapped", "fragments": 1, "delay_steps": 2}
+        for name, drains, sync in (("finished", False, {}), ("drained", True, {}), ("overlapped", False, overlapped)):
+            hub = self.coordinator(rounds=3, steps=4, **({"sync": sync} if sync else {}))
+            model, optimizer = model_and_optimizer()
+            with atoll.join(hub.data, model, optimizer, **self.options(name)) as run:
+                for count, batch in enumerate(run.steps(loader())):
+                    take_step(model, optimizer, batch)
+                    if drains and count == 5:
+                        run.drain()
+            if drains:
+                wait_for(lambda: hub.head() == 2, "the last push to be merged")
+            published = atoll.pull(hub.data)
+            equal = all(torch.equal(published[key], value) for key, value in model.state_dict().items())
+            self.assertEqual(equal, name == "finished", name)
+            hub.stop(signal.SIGKILL)
+            shutil.rmtree(self.folder / "coordinator")
+
     def test_the_runs_learning_rate_is_set_in_proportion(self):
         hub = self.coordinator(rounds=1, steps=3, learning_rate=0.1, inner={"warmup_steps": 3})
         model, _ = model_and_optimizer()
