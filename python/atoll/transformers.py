@@ -6,10 +6,11 @@
 """
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import Any, Optional
+from typing import Any, List, Optional
 
-from transformers import TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 from . import batch as batches
 from .joining import join
@@ -20,7 +21,7 @@ class AtollCallback(TrainerCallback):
     """Joins when training begins, and ends training when the worker has left the run. The arguments are those of atoll.join.
 
     The run decides when training ends, so set TrainingArguments(max_steps=...) above the steps of the run. When the Trainer
-    ends first, the steps done so far are pushed, and the worker leaves.
+    ends first, the steps done so far are pushed, and the worker leaves. When training raises, it leaves without a push.
     """
 
     def __init__(self, coordinator: str, **options: Any):
@@ -28,12 +29,22 @@ class AtollCallback(TrainerCallback):
         self._coordinator, self._options = coordinator, options
         self._counter: Any = None
         self._loader: Any = None
+        self._guarded = False  # training that raises reaches this callback
+        _guard_trainers()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, train_dataloader: Any = None,
                        **_: Any) -> Any:
+        self._abandon()  # of an earlier training that raised
+        if not self._guarded:
+            warnings.warn("this Trainer has a training loop of its own: when it raises, the worker stays in the run until "
+                          "callback.run.abandon() is called, or the process ends", stacklevel=2)
         self.run = join(self._coordinator, model, optimizer, **self._options)
-        self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
-        self._skip_to_position(train_dataloader, args)
+        try:
+            self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
+            self._skip_to_position(train_dataloader, args)
+        except BaseException:
+            self._abandon()
+            raise
         if not self.run.running:
             control.should_training_stop = True
         return control
@@ -49,10 +60,20 @@ class AtollCallback(TrainerCallback):
         return control
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._counter is not None:
-            self._counter.remove()
+        self._stop_counting()
         if self.run is not None:
             self.run.close()
+
+    def _abandon(self) -> None:
+        """Leaves without a push, if the worker is in a run."""
+        self._stop_counting()
+        if self.run is not None:
+            self.run.abandon()
+
+    def _stop_counting(self) -> None:
+        if self._counter is not None:
+            self._counter.remove()
+        self._counter = None
 
     def _count(self, model: Any, arguments: Any, keywords: Any) -> None:
         if model.training and self.run is not None and self.run.running:
@@ -81,3 +102,34 @@ class AtollCallback(TrainerCallback):
     def _ranks(self) -> int:
         from .distributed import find_island
         return find_island(self._options.get("island", "auto")).size
+
+
+def _guard_trainers() -> None:
+    """From now on a Trainer tells its AtollCallback when training raises. By itself it tells callbacks only of a normal end.
+
+    An outer wrapper is the only place that sees every exception; the running loop gives callbacks no way to its Trainer. Trainers without
+    an AtollCallback are not affected.
+    """
+    original = getattr(Trainer, "_inner_training_loop", None)
+    if original is None or hasattr(original, "_atoll"):
+        return
+
+    @functools.wraps(original)
+    def guarded(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        ours: List[AtollCallback] = [one for one in trainer.callback_handler.callbacks if isinstance(one, AtollCallback)]
+        if not ours:
+            return original(trainer, *args, **kwargs)
+        for callback in ours:
+            callback._guarded = True
+        try:
+            return original(trainer, *args, **kwargs)
+        except BaseException:
+            for callback in ours:
+                callback._abandon()
+            raise
+        finally:
+            for callback in ours:
+                callback._guarded = False
+
+    setattr(guarded, "_atoll", True)
+    setattr(Trainer, "_inner_training_loop", guarded)

@@ -1,5 +1,7 @@
 """The real Trainer of Hugging Face and of Lightning."""
+import signal
 import unittest
+import warnings
 
 import lightning
 import torch
@@ -23,13 +25,30 @@ def sentences(count=24):
     return [{"input_ids": row, "labels": row} for row in ids]
 
 
+class Numbered(torch.utils.data.Dataset):
+    """Samples that say which they are. `fails_at`: raises when that many have been read."""
+
+    def __init__(self, count, fails_at=None):
+        self.count, self.fails_at, self.read = count, fails_at, 0
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        self.read += 1
+        if self.read == self.fails_at:
+            raise ZeroDivisionError
+        row = torch.tensor([index // 50, index % 50] + 14 * [0])
+        return {"input_ids": row, "labels": row}
+
+
 class TransformersTest(RunTest):
-    def trainer(self, hub, model, name="w0", max_steps=1000, **more):
+    def trainer(self, hub, model, name="w0", max_steps=1000, data=None, callbacks=(), **more):
         self.callback = atoll.transformers.AtollCallback(hub.data, **self.options(name))
-        arguments = transformers.TrainingArguments(
-            output_dir=str(self.folder / "out"), per_device_train_batch_size=4, max_steps=max_steps, report_to=[], save_strategy="no",
-            use_cpu=True, disable_tqdm=True, **more)
-        return transformers.Trainer(model, arguments, train_dataset=sentences(), callbacks=[self.callback])
+        arguments = transformers.TrainingArguments(**{
+            "output_dir": str(self.folder / "out"), "per_device_train_batch_size": 4, "max_steps": max_steps, "report_to": [],
+            "save_strategy": "no", "use_cpu": True, "disable_tqdm": True, **more})
+        return transformers.Trainer(model, arguments, train_dataset=data or sentences(), callbacks=[self.callback, *callbacks])
 
     def test_the_trainer_stops_with_the_run(self):
         hub = self.coordinator(rounds=3, steps=4, batch=8, learning_rate=0.01, model={"external": {"context": 16}})
@@ -66,6 +85,56 @@ class TransformersTest(RunTest):
         order = iter(PartitionSampler(24, int(run.config["config"]["run"]["seed"]), 0, 2, 0))
         expected = [[sentences()[next(order)]["input_ids"].tolist() for _ in range(4)] for _ in range(2)]
         self.assertEqual(seen[:2], expected)
+
+    def test_an_exception_leaves_without_a_push(self):
+        """Wherever it comes from; and the same Trainer can train again."""
+        hub = self.coordinator(rounds=3, steps=4, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
+        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+
+        class Raises(transformers.TrainerCallback):
+            at = ""
+
+            def on_substep_end(self, *_, **__):
+                if self.at == "substep":
+                    raise KeyError("substep")
+
+            def on_train_end(self, *_, **__):
+                if self.at == "end":
+                    raise KeyError("end")
+
+        other = Raises()
+        data = Numbered(24, fails_at=14)
+        trainer = self.trainer(hub, tiny_gpt2(), data=data, max_steps=2, gradient_accumulation_steps=2, per_device_train_batch_size=2)
+        trainer.callback_handler.callbacks.insert(0, other)
+        for at, failure in (("", ZeroDivisionError), ("substep", KeyError), ("end", KeyError)):
+            other.at = at
+            trainer.args.max_steps = 1 if at == "end" else 1000
+            with self.assertRaises(failure):
+                trainer.train()
+            self.assertFalse(self.callback.run.running, at)
+            self.assertEqual((signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)), before)
+            self.assertEqual(len(trainer.model._forward_pre_hooks), 0)
+            self.assertNotIn("step", vars(trainer.optimizer.optimizer))
+            self.assertEqual(hub.head(), 0)
+        other.at, trainer.args.max_steps = "", 1000
+        trainer.train()
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(hub.contributors(), {1: ["w0"], 2: ["w0"], 3: ["w0"]})
+
+    def test_a_trainer_with_a_loop_of_its_own_is_warned_about(self):
+        hub = self.coordinator(rounds=2, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
+        trainer = self.trainer(hub, tiny_gpt2())
+        guarded = transformers.Trainer._inner_training_loop
+
+        class Own(transformers.Trainer):
+            _inner_training_loop = guarded.__wrapped__
+
+        trainer.__class__ = Own
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            trainer.train()
+        self.assertTrue([one for one in caught if "this Trainer has a training loop of its own" in str(one.message)])
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
 
 
 class Tiny(lightning.LightningModule):
