@@ -7,12 +7,13 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from . import batch as batches
 from . import random_state
-from .data_order import PartitionSampler, replace_sampler
+from .data_order import Place, Replaced, replace_sampler
 from .errors import FailedPrecondition, InvalidArgument
+from .following import follow
 
 KEPT = 8  # passes and snapshots that can be gone back to
 
@@ -40,7 +41,8 @@ class DataPosition:
         self.seed = 0       # of the run, for the order of shared data
         self._rank, self._ranks = rank, ranks
         self._undo: Optional[Callable[[], None]] = None  # gives the loader its own sampler back
-        self._batch_size = 0  # of a loader that follows a PartitionSampler; 0: batches are looked at
+        self._batch_size = 0  # of a loader that reads a part; 0: batches are looked at
+        self._counting = False  # a loader that the loop iterates over counts its batches
         self._loader: Any = None
         self._iterator: Any = None
         self._first: List[Any] = []  # a batch that was taken ahead
@@ -53,7 +55,7 @@ class DataPosition:
     def set_partition(self, partition: int, partitions: int) -> None:
         """Part `partition` of `partitions`, from its first sample."""
         if (partition, partitions) != (self.partition, self.partitions):
-            self._passes, self._snapshots = [], {}
+            self._passes, self._snapshots, self._iterator = [], {}, None
         self.partition, self.partitions = partition, partitions
         self.seek(0)
 
@@ -118,16 +120,37 @@ class DataPosition:
         """Leaves the loader as its owner made it."""
         if self._undo is not None:
             self._undo()
-        self._undo, self._iterator, self._batch_size = None, None, 0
+        self._undo, self._iterator, self._batch_size, self._counting = None, None, 0, False
 
-    def follow_run(self, loader: Any) -> bool:
-        """Makes a torch DataLoader over shared data read this worker's part from here on. False: it cannot."""
-        if self._undo is not None:
-            self._undo()
-        dataset: Any = getattr(loader, "dataset", None)
-        self._undo = None if not hasattr(dataset, "__len__") else replace_sampler(loader, PartitionSampler(
-            len(dataset), self.seed, *self._part(), self.samples))
-        return self._undo is not None
+    def follow_run(self, loader: Any, required: bool = False) -> bool:
+        """Makes a torch DataLoader that the loop iterates over read this worker's part of shared data, wherever the run moves it.
+
+        False: it cannot; FailedPrecondition where that is `required`.
+        """
+        self.release()
+        replaced = self._read_part(loader)
+        if replaced is None and required:
+            raise self._no_parts(loader)
+        if replaced is not None:
+            unfollow = follow(loader, self, replaced.batch_size)
+
+            def undo() -> None:
+                unfollow()
+                replaced.undo()
+
+            self._undo, self._counting = undo, True
+        return replaced is not None
+
+    def count(self, samples: int) -> None:
+        """The loop says that it has taken samples. A loader that follows the run has counted them."""
+        if not self._counting:
+            self.samples += samples
+
+    def places(self) -> List[Place]:
+        """The place of each rank."""
+        # Rank r of R reads samples r, r + R, ... of the part, which is part r * N + p of R * N.
+        return [Place(self.seed, rank * self.partitions + self.partition, self._ranks * self.partitions, self.samples)
+                for rank in range(self._ranks)]
 
     def take_seconds(self) -> float:
         seconds, self.seconds = self.seconds, 0.0
@@ -215,22 +238,28 @@ class DataPosition:
         self.samples = target
 
     def _placed(self, samples: int) -> Any:
-        return self._loader(*self._part(), samples)
-
-    def _part(self) -> Tuple[int, int]:
-        # Rank r of R reads samples r, r + R, ... of the part, which is part r * N + p of R * N.
-        return self._rank * self.partitions + self.partition, self._ranks * self.partitions
+        own = self.places()[self._rank]
+        return self._loader(own.partition, own.partitions, samples)
 
     def _open_part(self) -> None:
         """An iterator over this worker's part of shared data, without an end."""
-        if not self.follow_run(self._loader):
-            raise FailedPrecondition(
-                f"the run divides its data: this worker reads part {self.partition} of {self.partitions}, and this loader has no parts. "
-                "Give run.steps a DataLoader over a dataset with indices, or a function (partition, partitions, start_sample) that returns an "
-                "iterable. If every worker has its own data, set data.mode: local in the run's configuration")
+        self.release()
+        replaced = self._read_part(self._loader)
+        if replaced is None:
+            raise self._no_parts(self._loader)
+        self._undo, self._batch_size = replaced.undo, replaced.batch_size
         with random_state.Preserved(self._loader):
             self._iterator = iter(self._loader)
-        self._batch_size = int(getattr(self._loader, "batch_size", None) or 0)
+
+    def _read_part(self, loader: Any) -> Optional[Replaced]:
+        return replace_sampler(loader, self.places, self._rank)
+
+    def _no_parts(self, loader: Any) -> FailedPrecondition:
+        return FailedPrecondition(
+            f"the run divides its data: this worker reads part {self.partition} of {self.partitions}, and this loader has no parts: it is "
+            f"a {type(loader).__name__} over a {type(getattr(loader, 'dataset', None)).__name__}. Use a DataLoader over a dataset with "
+            "indices. A loop with run.steps can give it a function (partition, partitions, start_sample) that returns an iterable. If "
+            "every worker has its own data, set data.mode: local in the run's configuration")
 
     def _set_epoch(self, number: int) -> None:
         for part in (self._loader, getattr(self._loader, "sampler", None), getattr(self._loader, "batch_sampler", None)):

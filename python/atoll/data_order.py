@@ -1,10 +1,13 @@
-"""The order in which a run visits shared data (docs/reference/data_order.md), and a sampler that follows it.
+"""The order in which a run visits shared data (docs/reference/data_order.md), and samplers that follow it.
 
 Every worker reads its own part of the samples, and a replacement continues where the last reader stopped.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Optional
+import itertools
+import sys
+import warnings
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -37,7 +40,7 @@ class SampleOrder:
 
 
 class PartitionSampler:
-    """Indices of one part, from `start` on, without an end. Takes the place of a DataLoader's sampler."""
+    """Indices of one part, from `start` on, without an end."""
 
     def __init__(self, samples: int, seed: int, partition: int, partitions: int, start: int):
         self._samples, self._seed = samples, seed
@@ -49,26 +52,99 @@ class PartitionSampler:
             yield order.at(position * self._partitions + self._partition)
             position += 1
 
+
+class Place(NamedTuple):
+    """A place in shared data: what PartitionSampler needs besides the number of samples."""
+
+    seed: int
+    partition: int
+    partitions: int
+    start: int
+
+
+class RunSampler:
+    """Takes the place of a DataLoader's sampler: indices from the place of that moment on, without an end.
+
+    `places`: of each rank that reads from the loader, in the order in which the loader deals out its samples. Each gets `chunk` samples
+    in turn. `length` is that of the sampler it replaces, so that a pass of a trainer stays as long as it was.
+    """
+
+    def __init__(self, samples: int, places: Callable[[], List[Place]], chunk: int, length: int):
+        self._samples, self._places, self._chunk, self._length = samples, places, chunk, length
+
+    def __iter__(self) -> Iterator[int]:
+        parts = [iter(PartitionSampler(self._samples, *place)) for place in self._places()]
+        while True:
+            for part in parts:
+                yield from itertools.islice(part, self._chunk)
+
     def __len__(self) -> int:
-        # Of one pass, for progress bars and the epochs of trainers.
-        return max(1, self._samples // self._partitions)
+        return self._length
 
 
-def replace_sampler(loader: Any, sampler: PartitionSampler) -> Optional[Callable[[], None]]:
-    """Makes a torch DataLoader follow the sampler. Returns what undoes it; None when the loader is of another kind.
+class Replaced(NamedTuple):
+    """A sampler that was replaced."""
+
+    undo: Callable[[], None]
+    batch_size: int  # samples of each batch on this rank; 0: not known
+
+
+def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -> Optional[Replaced]:
+    """Makes a torch DataLoader over a dataset with indices read from `places` (of all ranks). None: the loader is of another kind.
 
     A BatchSampler looks at its sampler when an iterator is made, so the loader itself stays as its owner made it.
     """
-    batch_sampler = getattr(loader, "batch_sampler", None)
-    if batch_sampler is None or not hasattr(batch_sampler, "sampler") or not hasattr(getattr(loader, "dataset", None), "__getitem__"):
+    inner, readers, split = _batch_sampler_of(loader)
+    if not hasattr(inner, "sampler") or not _has_indices(getattr(loader, "dataset", None)):
         return None
-    before = batch_sampler.sampler
-    batch_sampler.sampler = sampler
+    size = _batch_size_of(inner)
+    if readers > 1 and (readers != len(places()) or not size):
+        return None
+    size = size // readers if split else size
+    before, samples = inner.sampler, len(loader.dataset)
+    length = len(before) if hasattr(before, "__len__") else samples
+    if readers > 1:
+        inner.sampler = RunSampler(samples, places, size, length)
+    else:
+        inner.sampler = RunSampler(samples, lambda: [places()[rank]], 1, length)
 
     def undo() -> None:
-        batch_sampler.sampler = before
+        inner.sampler = before
 
-    return undo
+    return Replaced(undo, size)
+
+
+def _batch_sampler_of(loader: Any) -> Tuple[Any, int, bool]:
+    """The batch sampler that draws the indices, how many ranks its batches are dealt out to, and whether each gets a part of every batch.
+
+    accelerate wraps the batch sampler: each rank draws all batches and keeps its own.
+    """
+    found, readers, split = getattr(loader, "batch_sampler", None), 1, False
+    while hasattr(found, "batch_sampler"):
+        readers *= int(getattr(found, "num_processes", 1))
+        split = split or bool(getattr(found, "split_batches", False))
+        found = found.batch_sampler
+    if hasattr(loader, "slice_fn"):  # accelerate's DataLoaderDispatcher: rank 0 reads, and sends the others their batches
+        readers *= int(getattr(getattr(loader, "state", None), "num_processes", 1))
+        split = split or bool(getattr(loader, "split_batches", False))
+    return found, readers, split
+
+
+def _batch_size_of(batch_sampler: Any) -> int:
+    kind = type(batch_sampler)
+    if kind.__module__.partition(".")[0] in ("torch", "torchdata"):
+        return int(getattr(batch_sampler, "batch_size", None) or 0)
+    warnings.warn(f"the batch sampler is a {kind.__name__}. It must draw the samples of a batch right before it gives the batch: those "
+                  "that it has drawn earlier are skipped when the run moves this worker to another part of the data", stacklevel=6)
+    return 0
+
+
+def _has_indices(dataset: Any) -> bool:
+    # torch's IterableDataset has __getitem__ of its base class, and may have __len__.
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(dataset, torch.utils.data.IterableDataset):
+        return False
+    return hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
 
 
 def _mix(z: int) -> int:

@@ -20,22 +20,26 @@ from .run import Run
 class AtollCallback(Callback):
     """Joins when training begins, and ends training when the worker has left the run. The arguments are those of atoll.join.
 
-    `counts`: with several optimizers, the index of the one whose steps count.
+    When training raises, the worker leaves without a push. `counts`: with several optimizers, the index of the one whose steps count.
     """
 
     def __init__(self, coordinator: str, counts: Optional[int] = None, **options: Any):
         self.run: Optional[Run] = None
         self._coordinator, self._counts, self._options = coordinator, counts, options
+        self._followed: Any = None  # the loader that follows the run
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         optimizers = list(trainer.optimizers)
         counted = optimizers[self._counts] if self._counts is not None else None
         self.run = join(self._coordinator, pl_module, optimizers if len(optimizers) > 1 else optimizers[0], counts=counted,
                         **self._options)
-        if self.run.partitions > 1:
-            self.run.follow_run(trainer.train_dataloader)
+        self._follow(trainer)
         if not self.run.running:
             trainer.should_stop = True
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        if trainer.train_dataloader is not self._followed:  # reload_dataloaders_every_n_epochs
+            self._follow(trainer)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> Any:
         if self.run is None or not self.run.running:
@@ -55,3 +59,14 @@ class AtollCallback(Callback):
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         if self.run is not None:
             self.run.abandon()
+
+    def _follow(self, trainer: Any) -> None:
+        """Makes the Trainer's loader read this worker's part of shared data."""
+        self._followed = trainer.train_dataloader
+        if self.run is None or not self.run.running or self.run.partitions == 1:
+            return
+        self.run.follow_run(self._followed, required=True)
+        # The Trainer opened the loader before it called this callback.
+        fetcher = getattr(trainer.fit_loop, "_data_fetcher", None)
+        if fetcher is not None:
+            iter(fetcher)

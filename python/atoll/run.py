@@ -75,12 +75,15 @@ class Run:
         self._take_samples(samples)
         self._count_batch(_count_of("tokens", tokens))
 
-    def follow_run(self, loader: Any) -> bool:
-        """Makes a torch DataLoader read this worker's part of shared data, from its place on; for loops that do not use steps().
+    def follow_run(self, loader: Any, required: bool = False) -> bool:
+        """Makes a torch DataLoader read this worker's part of shared data; for loops that iterate over it without steps().
 
-        Takes effect with the next pass over the loader. False: the loader is of another kind, and unchanged.
+        The next pass over the loader begins at this worker's place. When the run moves the worker, the next batch comes from the new place,
+        and batches that were drawn ahead are dropped. The loader counts its samples, so the `samples` of step() and count_batch() are not
+        used. A pass has as many batches as before. Ends with the run. False: the loader is of another kind, and unchanged;
+        FailedPrecondition where that is `required`.
         """
-        return self._data.follow_run(loader)
+        return self._data.follow_run(loader, required)
 
     def report(self, loss: Any = None, tokens: Optional[int] = None) -> None:
         """What the package cannot see of the current step: its loss, mean per token, and the tokens that it used in all.
@@ -281,10 +284,10 @@ class Run:
         self._tokens, self._loss = 0, None
 
     def _take_samples(self, samples: Any) -> None:
-        taken = self._data.samples + _count_of("samples", samples)
-        if taken > LARGEST_COUNT:
+        taken = _count_of("samples", samples)
+        if self._data.samples + taken > LARGEST_COUNT:
             raise InvalidArgument(f"samples is {samples}, which with the {self._data.samples} samples before is more than {LARGEST_COUNT}")
-        self._data.samples = taken
+        self._data.count(taken)
 
     def _count_batch(self, tokens: int) -> None:
         self._tokens += tokens

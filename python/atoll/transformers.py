@@ -41,7 +41,7 @@ class AtollCallback(TrainerCallback):
         self.run = join(self._coordinator, model, optimizer, **self._options)
         try:
             self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
-            self._skip_to_position(train_dataloader, args)
+            self._find_place(train_dataloader, args)
         except BaseException:
             self._abandon()
             raise
@@ -80,10 +80,11 @@ class AtollCallback(TrainerCallback):
             samples, tokens = batches.count(keywords or arguments, self.run.context)
             self.run.count_batch(tokens, samples)
 
-    def _skip_to_position(self, loader: Any, args: Any) -> None:
-        """After a restart: the first pass leaves out the batches that earlier lives of the worker have taken."""
+    def _find_place(self, loader: Any, args: Any) -> None:
+        """With shared data the loader follows the run. With local data the first pass leaves out what earlier lives have taken."""
         assert self.run is not None
-        if self.run.partitions > 1 and loader is not None and self.run.follow_run(loader):
+        if self.run.partitions > 1:
+            self.run.follow_run(loader, required=True)
             return
         per_batch = max(1, args.train_batch_size * self._ranks())
         done = self.run.samples // per_batch
@@ -119,6 +120,8 @@ def _guard_trainers() -> None:
         ours: List[AtollCallback] = [one for one in trainer.callback_handler.callbacks if isinstance(one, AtollCallback)]
         if not ours:
             return original(trainer, *args, **kwargs)
+        # The run knows the place in the data. A checkpoint of the Trainer would skip batches of that place.
+        skip, trainer.args.ignore_data_skip = trainer.args.ignore_data_skip, True
         for callback in ours:
             callback._guarded = True
         try:
@@ -128,6 +131,7 @@ def _guard_trainers() -> None:
                 callback._abandon()
             raise
         finally:
+            trainer.args.ignore_data_skip = skip
             for callback in ours:
                 callback._guarded = False
 

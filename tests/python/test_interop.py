@@ -1,8 +1,10 @@
 """The real Trainer of Hugging Face and of Lightning."""
+import json
 import signal
 import unittest
 import warnings
 
+import accelerate
 import lightning
 import torch
 import transformers
@@ -10,7 +12,9 @@ import transformers
 import atoll
 import atoll.lightning
 import atoll.transformers
-from fixture import RunTest, wait_for
+from atoll.data import DataPosition
+from atoll.data_order import PartitionSampler, SampleOrder
+from fixture import PATIENCE_S, RunTest, wait_for
 
 
 def tiny_gpt2():
@@ -40,6 +44,28 @@ class Numbered(torch.utils.data.Dataset):
             raise ZeroDivisionError
         row = torch.tensor([index // 50, index % 50] + 14 * [0])
         return {"input_ids": row, "labels": row}
+
+
+class Endless(torch.utils.data.IterableDataset):
+    """Has a length, and no indices."""
+
+    def __len__(self):
+        return 24
+
+    def __iter__(self):
+        return iter(sentences())
+
+
+def record_training(model):
+    """A list to which the numbers of the samples are added that the model trains on."""
+    trained = []
+
+    def record(module, _, keywords):
+        if module.training:
+            trained.extend(int(row[0]) * 50 + int(row[1]) for row in keywords["input_ids"])
+
+    model.register_forward_pre_hook(record, with_kwargs=True)
+    return trained
 
 
 class TransformersTest(RunTest):
@@ -80,11 +106,72 @@ class TransformersTest(RunTest):
         model.register_forward_pre_hook(lambda _, __, keywords: seen.append(keywords["input_ids"].tolist()), with_kwargs=True)
         trainer = self.trainer(hub, model)
         trainer.train()
-        from atoll.data_order import PartitionSampler
         run = self.callback.run
         order = iter(PartitionSampler(24, int(run.config["config"]["run"]["seed"]), 0, 2, 0))
         expected = [[sentences()[next(order)]["input_ids"].tolist() for _ in range(4)] for _ in range(2)]
         self.assertEqual(seen[:2], expected)
+
+    def shared(self, rounds, samples_per_step, **more):
+        return self.coordinator(rounds=rounds, steps=2, batch=samples_per_step, learning_rate=0.01, model={"external": {"context": 16}},
+                                data={"mode": "shared", "partitions": 8}, **more)
+
+    def follows_the_run(self, **more):
+        """Every round has another part. In two passes of the run each sample is trained on twice."""
+        accumulated = more.get("gradient_accumulation_steps", 1)
+        hub = self.shared(rounds=32 // accumulated, samples_per_step=2 * accumulated)
+        model = tiny_gpt2()
+        trained = record_training(model)
+        trainer = self.trainer(hub, model, data=Numbered(64), per_device_train_batch_size=2, **more)
+        trainer.train()
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual([sorted(trained[:64]), sorted(trained[64:])], 2 * [list(range(64))])
+        self.assertIs(type(trainer.callback_handler.train_dataloader), accelerate.data_loader.DataLoaderShard)
+
+    def test_the_trainer_follows_the_run_through_all_parts(self):
+        self.follows_the_run()
+
+    def test_batches_that_processes_have_drawn_ahead_are_dropped(self):
+        self.follows_the_run(gradient_accumulation_steps=2, dataloader_num_workers=2)
+
+    def test_processes_that_stay_follow_too(self):
+        self.follows_the_run(dataloader_num_workers=1, dataloader_persistent_workers=True, dataloader_prefetch_factor=4)
+
+    def test_the_next_life_goes_on_where_the_last_one_stopped(self):
+        """Also when the Trainer goes on from a checkpoint: the place in the data is the run's."""
+        hub = self.shared(rounds=16, samples_per_step=2)
+        trained = []
+        for more, resumed in (({"max_steps": 8, "save_strategy": "steps", "save_steps": 4}, None), ({}, True)):
+            model = tiny_gpt2()
+            seen = record_training(model)
+            trainer = self.trainer(hub, model, data=Numbered(64), per_device_train_batch_size=2, **more)
+            trainer.train(resume_from_checkpoint=resumed)
+            self.assertFalse(trainer.args.ignore_data_skip)
+            trained += seen
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(sorted(trained), list(range(64)))
+
+    def test_a_dropped_round_is_trained_on_again(self):
+        hub = self.shared(rounds=4, samples_per_step=2)
+        model = tiny_gpt2()
+        trained = record_training(model)
+
+        def spoil(_, __, output):
+            if len(trained) == 8:  # the last step of the second round
+                output.loss = output.loss * float("nan")
+            return output
+
+        model.register_forward_hook(spoil)
+        self.trainer(hub, model, data=Numbered(64), per_device_train_batch_size=2).train()
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(trained[4:8], trained[8:12])
+        self.assertEqual(len(set(trained)), 16)
+
+    def test_data_without_indices_is_rejected(self):
+        hub = self.shared(rounds=4, samples_per_step=4)
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "has no parts: it is a DataLoaderDispatcher over a Endless.*data.mode: local"):
+            self.trainer(hub, tiny_gpt2(), data=Endless()).train()
+        self.assertFalse(self.callback.run.running)
+        self.assertEqual(hub.head(), 0)
 
     def test_an_exception_leaves_without_a_push(self):
         """Wherever it comes from; and the same Trainer can train again."""
@@ -137,6 +224,66 @@ class TransformersTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
 
 
+class RanksTest(RunTest):
+    def follow_the_run(self, split, dispatch):
+        """Two ranks are one worker. Together they train on the first 64 positions of the run."""
+        hub = self.coordinator(rounds=8, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}},
+                               data={"mode": "shared", "partitions": 4})
+        out = self.folder / "out"
+        ranks = [self.spawn("trainer_rank.py", rank, self.folder / "store", hub.data, self.folder / "state", out, split, dispatch,
+                            log=f"rank{rank}.log") for rank in range(2)]
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(PATIENCE_S), 0, self.log(f"rank{rank}.log"))
+        found = [json.loads((self.folder / f"out.{rank}").read_text()) for rank in range(2)]
+        self.assertEqual([rank["end"] for rank in found], ["FINISHED", "FINISHED"])
+        self.assertEqual([len(rank["trained"]) for rank in found], [32, 32])
+        order = SampleOrder(128, found[0]["seed"])
+        self.assertEqual(sorted(found[0]["trained"] + found[1]["trained"]), sorted(order.at(position) for position in range(64)))
+
+    def test_each_rank_has_its_batches(self):
+        self.follow_the_run(split=False, dispatch=False)
+
+    def test_each_rank_has_its_part_of_a_batch(self):
+        self.follow_the_run(split=True, dispatch=False)
+
+    def test_rank_0_reads_for_all(self):
+        self.follow_the_run(split=False, dispatch=True)
+
+
+class AccelerateTest(unittest.TestCase):
+    def test_each_rank_gets_its_own_samples(self):
+        """accelerate gives each rank some of the batches, or a part of every batch. No programs needed."""
+        for split in (False, True):
+            for rank in (0, 1):
+                inner = torch.utils.data.DataLoader(torch.arange(48), batch_size=8 if split else 4, shuffle=True)
+                loader = accelerate.data_loader.prepare_data_loader(inner, num_processes=2, process_index=rank, split_batches=split)
+                position = DataPosition(rank=rank, ranks=2)
+                position.seed = 7
+                position.set_partition(1, 3)
+                passes = len(loader)
+                self.assertTrue(position.follow_run(loader))
+                self.assertEqual(len(loader), passes)
+                batches = iter(loader)
+                own = iter(PartitionSampler(48, 7, rank * 3 + 1, 6, 0))
+                self.assertEqual([next(batches).tolist() for _ in range(2)], [[next(own) for _ in range(4)] for _ in range(2)])
+                position.set_partition(2, 3)
+                position.seek(5)
+                own = iter(PartitionSampler(48, 7, rank * 3 + 2, 6, 5))
+                rest = [batch.tolist() for batch in batches]
+                self.assertEqual(rest, [[next(own) for _ in range(4)] for _ in range(passes - 2)])
+                self.assertEqual(position.samples, 5 + 4 * len(rest))
+                position.release()
+                self.assertIs(type(loader), accelerate.data_loader.DataLoaderShard)
+                self.assertIsInstance(inner.batch_sampler.sampler, torch.utils.data.RandomSampler)
+
+    def test_ranks_that_are_no_island_are_rejected(self):
+        inner = torch.utils.data.DataLoader(torch.arange(48), batch_size=4)
+        loader = accelerate.data_loader.prepare_data_loader(inner, num_processes=2, process_index=0)
+        position = DataPosition()
+        position.set_partition(1, 3)
+        self.assertFalse(position.follow_run(loader))
+
+
 class Tiny(lightning.LightningModule):
     def __init__(self, fails_at=-1):
         super().__init__()
@@ -154,13 +301,28 @@ class Tiny(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+class Counted(Tiny):
+    """Brings its loader, and keeps the numbers of the samples that it trains on."""
+
+    def __init__(self, workers):
+        super().__init__()
+        self.trained, self.workers = [], workers
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(torch.arange(64), batch_size=2, shuffle=True, num_workers=self.workers)
+
+    def training_step(self, batch, index):
+        self.trained += batch.tolist()
+        return self.layer(torch.ones(2, 4)).square().mean()
+
+
 class LightningTest(RunTest):
-    def fit(self, hub, module, **more):
+    def fit(self, hub, module, data=None, **more):
         from test_run import loader
         self.callback = atoll.lightning.AtollCallback(hub.data, **self.options())
         trainer = lightning.Trainer(max_epochs=more.pop("max_epochs", -1), logger=False, enable_checkpointing=False, accelerator="cpu",
                                     enable_progress_bar=False, enable_model_summary=False, callbacks=[self.callback], **more)
-        trainer.fit(module, loader())
+        trainer.fit(module, *([] if hasattr(module, "trained") else [data or loader()]))
         return trainer
 
     def test_the_trainer_stops_with_the_run(self):
@@ -194,6 +356,29 @@ class LightningTest(RunTest):
         self.fit(hub, Tiny())
         trainer = self.fit(hub, Tiny())
         self.assertEqual(trainer.global_step, 0)
+
+    def follows_the_run(self, workers=0, **more):
+        """As the Trainer of Hugging Face."""
+        hub = self.coordinator(rounds=32, steps=2, batch=2, data={"mode": "shared", "partitions": 8})
+        module = Counted(workers)
+        self.fit(hub, module, **more)
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual([sorted(module.trained[:64]), sorted(module.trained[64:])], 2 * [list(range(64))])
+
+    def test_the_trainer_follows_the_run_through_all_parts(self):
+        self.follows_the_run()
+
+    def test_batches_that_processes_have_drawn_ahead_are_dropped(self):
+        self.follows_the_run(workers=2)
+
+    def test_a_loader_that_is_made_for_each_epoch_follows_too(self):
+        self.follows_the_run(reload_dataloaders_every_n_epochs=1, limit_train_batches=5)
+
+    def test_data_without_indices_is_rejected(self):
+        hub = self.coordinator(rounds=3, steps=2, batch=2, data={"mode": "shared", "partitions": 8})
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "has no parts: it is a DataLoader over a Endless"):
+            self.fit(hub, Tiny(), torch.utils.data.DataLoader(Endless(), batch_size=2))
+        self.assertFalse(self.callback.run.running)
 
 
 class StatefulTest(RunTest):

@@ -425,6 +425,23 @@ class RunSemantics(RunTest):
             order = iter(PartitionSampler(40, int(seed), partition, 4, 0))
             self.assertEqual(indices, [next(order) for _ in indices])
 
+    def test_a_loop_over_a_loader_that_follows_the_run(self):
+        """Every round has another part. One pass of the run reads each sample once."""
+        hub = self.coordinator(rounds=16, steps=2, data={"mode": "shared", "partitions": 8})
+        model, optimizer = model_and_optimizer()
+        seen = []
+        batches = torch.utils.data.DataLoader(torch.arange(96), batch_size=3, num_workers=1)
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            self.assertTrue(run.follow_run(batches))
+            while run.running:
+                for batch in batches:
+                    seen += batch.tolist()
+                    take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+                    if not run.step(tokens=3):
+                        break
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(sorted(seen), list(range(96)))
+
     def test_a_coordinator_that_is_away_for_a_while(self):
         hub = self.coordinator(rounds=4, steps=3)
         over = threading.Event()

@@ -6,7 +6,7 @@ import numpy
 import torch
 
 import fixture  # noqa: F401
-from atoll import DataLoss, InvalidArgument, batch, random_state, state
+from atoll import DataLoss, FailedPrecondition, InvalidArgument, batch, random_state, state
 from atoll.data import DataPosition, LoaderIsOver
 from atoll.data_order import PartitionSampler, SampleOrder
 
@@ -255,6 +255,87 @@ class PositionTest(unittest.TestCase):
         position.attach([torch.zeros(1)])
         with self.assertRaisesRegex(Exception, "reads part 1 of 3, and this loader has no parts.*data.mode: local"):
             position.next()
+
+    def following(self, loader, partition=1, partitions=3):
+        position = DataPosition()
+        position.seed = 7
+        position.set_partition(partition, partitions)
+        self.assertTrue(position.follow_run(loader))
+        return position
+
+    def test_a_loader_that_the_loop_iterates_over_follows_every_move(self):
+        for more in ({}, {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True, "prefetch_factor": 4}):
+            with self.subTest(**more):
+                loader = numbers(size=24, batch_size=2, **more)
+                before = loader.batch_sampler.sampler
+                position = self.following(loader)
+                self.assertEqual(len(loader), 12)
+                taken = []
+                for batch in loader:
+                    place = len(taken)
+                    self.assertEqual(position.samples, 2 * (place - 5) + 3 if place >= 5 else 2 * place + 2)
+                    taken.append(batch.tolist())
+                    if place == 4:
+                        position.set_partition(2, 3)
+                        position.seek(1)
+                first, second = iter(PartitionSampler(24, 7, 1, 3, 0)), iter(PartitionSampler(24, 7, 2, 3, 1))
+                self.assertEqual(taken, [[next(part), next(part)] for part in 5 * [first] + 7 * [second]])
+                self.assertEqual([batch.tolist() for _, batch in zip(range(2), loader)],  # the next pass goes on there
+                                 [[next(second), next(second)] for _ in range(2)])
+                position.release()
+                self.assertIs(type(loader), torch.utils.data.DataLoader)
+                self.assertIs(loader.batch_sampler.sampler, before)
+                self.assertEqual(sorted(sum((batch.tolist() for batch in loader), [])), list(range(24)))
+
+    def test_a_followed_loader_counts_by_itself(self):
+        loader = numbers(size=24, batch_size=2)
+        position = self.following(loader)
+        batches = iter(loader)
+        next(batches)
+        position.count(2)  # what a callback says
+        self.assertEqual(position.samples, 2)
+        position.release()
+        position.count(2)
+        self.assertEqual(position.samples, 4)
+
+    def test_a_loader_can_be_followed_again(self):
+        loader = numbers(size=24, batch_size=2)
+        position = self.following(loader)
+        next(iter(loader))
+        self.assertTrue(position.follow_run(loader))
+        next(iter(loader))
+        self.assertEqual(position.samples, 4)
+
+    def test_a_sized_dataset_without_indices_is_no_shared_data(self):
+        class Stream(torch.utils.data.IterableDataset):
+            def __len__(self):
+                return 10
+
+            def __iter__(self):
+                return iter(range(10))
+
+        loader = torch.utils.data.DataLoader(Stream(), batch_size=2)
+        position = DataPosition()
+        position.set_partition(1, 3)
+        self.assertFalse(position.follow_run(loader))
+        position.attach(loader)
+        with self.assertRaisesRegex(FailedPrecondition, "it is a DataLoader over a Stream"):
+            position.next()
+
+    def test_a_batch_sampler_of_another_kind_warns(self):
+        class Pairs(torch.utils.data.BatchSampler):
+            def __iter__(self):
+                samples = iter(self.sampler)
+                for first in samples:
+                    yield [first, next(samples)]
+
+        data = torch.arange(24)
+        loader = torch.utils.data.DataLoader(data, batch_sampler=Pairs(range(24), 99, False))
+        with self.assertWarnsRegex(UserWarning, "the batch sampler is a Pairs"):
+            position = self.following(loader)
+        part = iter(PartitionSampler(24, 7, 1, 3, 0))
+        self.assertEqual(next(iter(loader)).tolist(), [next(part), next(part)])
+        self.assertEqual(position.samples, 2)
 
     def test_ends_and_empty_loaders(self):
         position = DataPosition()
