@@ -15,11 +15,8 @@
 #include "client/ipc/messages.h"
 #include "client/library/client.h"
 #include "client/library/failure.h"
+#include "client/library/open_clients.h"
 #include "client/library/snapshot.h"
-
-struct atl_client {
-  std::unique_ptr<atl::library::Client> client;
-};
 
 struct atl_snapshot {
   std::unique_ptr<atl::library::Snapshot> snapshot;
@@ -51,6 +48,18 @@ atl_code Guard(atl_error* error, Call call) {
 }
 
 Result IsNull(const char* what) { return Failure(ATL_INVALID_ARGUMENT, Text("%s is null", what)); }
+
+/// Runs `call`, which gets the client and returns a Result.
+template <typename Call>
+atl_code Use(const atl_client* handle, atl_error* error, Call call) {
+  return Guard(error, [&]() -> Result {
+    if (handle == nullptr) return IsNull("client");
+    const std::shared_ptr<Client> client = FindOpen(handle);
+    if (client == nullptr)
+      return Failure(ATL_FAILED_PRECONDITION, "this client is closed: open a new one with atl_open");
+    return call(*client);
+  });
+}
 
 Result CopyOptions(const atl_option* options, size_t count, std::vector<ipc::Option>& copied) {
   if (options == nullptr && count > 0) return IsNull("options");
@@ -114,9 +123,9 @@ Result Open(const atl_option* options, size_t option_count, const atl_tensor* te
   Result copied = CopyOptions(options, option_count, given);
   if (copied.ok()) copied = CopyTensors(tensors, tensor_count, model);
   if (!copied.ok()) return copied;
-  auto opened = std::make_unique<atl_client>();
-  Result result = Client::Open(std::move(given), std::move(model), opened->client);
-  if (result.ok()) *client = opened.release();
+  std::unique_ptr<Client> opened;
+  Result result = Client::Open(std::move(given), std::move(model), opened);
+  if (result.ok()) *client = AddOpen(std::move(opened));
   return result;
 }
 
@@ -141,22 +150,20 @@ Result Pull(const atl_option* options, size_t option_count, atl_snapshot** snaps
   return result;
 }
 
-Result Answer(atl_client* client, const atl_answer_fields* answer) {
-  if (client == nullptr) return IsNull("client");
+Result Answer(Client& client, const atl_answer_fields* answer) {
   if (answer == nullptr) return IsNull("answer");
   if (answer->size < offsetof(atl_answer_fields, message))
     return Failure(ATL_INVALID_ARGUMENT, "atl_answer: set answer->size to sizeof(atl_answer_fields) first");
   atl_answer_fields known = {};
   std::memcpy(&known, answer, std::min<size_t>(answer->size, sizeof(known)));
-  return client->client->Answer(known);
+  return client.Answer(known);
 }
 
-Result Status(atl_client* client, char** json) {
-  if (client == nullptr) return IsNull("client");
+Result Status(Client& client, char** json) {
   if (json == nullptr) return IsNull("json");
   *json = nullptr;
   std::string text;
-  Result result = client->client->Status(text);
+  Result result = client.Status(text);
   if (!result.ok()) return result;
   *json = static_cast<char*>(std::malloc(text.size() + 1));
   if (*json == nullptr) return Failure(ATL_RESOURCE_EXHAUSTED, "no memory");
@@ -189,9 +196,13 @@ Result TensorOf(const atl_snapshot* snapshot, size_t index, atl_tensor* tensor, 
 }  // namespace
 }  // namespace atl::library
 
+using atl::library::Client;
+using atl::library::FindOpen;
 using atl::library::Guard;
 using atl::library::IsNull;
+using atl::library::RemoveOpen;
 using atl::library::Result;
+using atl::library::Use;
 
 extern "C" {
 
@@ -205,36 +216,43 @@ atl_code atl_open(const atl_option* options, size_t option_count, const atl_tens
 }
 
 atl_code atl_next(atl_client* client, double timeout_seconds, atl_event* event, atl_error* error) {
-  return Guard(error, [&]() -> Result {
-    if (client == nullptr) return IsNull("client");
-    if (event == nullptr) return IsNull("event");
-    return client->client->Next(timeout_seconds, *event);
+  return Use(client, error, [&](Client& open) {
+    return event == nullptr ? IsNull("event") : open.Next(timeout_seconds, *event);
   });
 }
 
 atl_code atl_answer(atl_client* client, const atl_answer_fields* answer, atl_error* error) {
-  return Guard(error, [&] { return atl::library::Answer(client, answer); });
+  return Use(client, error, [&](Client& open) { return atl::library::Answer(open, answer); });
 }
 
-const char* atl_run_json(atl_client* client) { return client == nullptr ? "" : client->client->run_json(); }
+const char* atl_run_json(atl_client* client) {
+  const char* json = "";
+  Guard(nullptr, [&]() -> Result {
+    const std::shared_ptr<Client> open = FindOpen(client);
+    if (open != nullptr) json = open->run_json();
+    return {};
+  });
+  return json;
+}
 
 atl_code atl_status(atl_client* client, char** json, atl_error* error) {
-  return Guard(error, [&] { return atl::library::Status(client, json); });
+  return Use(client, error, [&](Client& open) { return atl::library::Status(open, json); });
 }
 
 void atl_free(void* memory) { std::free(memory); }
 
 atl_code atl_drain(atl_client* client, atl_error* error) {
-  return Guard(error, [&] { return client == nullptr ? IsNull("client") : client->client->Drain(); });
+  return Use(client, error, [](Client& open) { return open.Drain(); });
 }
 
 atl_code atl_stop(atl_client* client, atl_error* error) {
-  return Guard(error, [&] { return client == nullptr ? IsNull("client") : client->client->Stop(); });
+  return Use(client, error, [](Client& open) { return open.Stop(); });
 }
 
 void atl_close(atl_client* client) {
   Guard(nullptr, [&]() -> Result {
-    delete client;
+    const std::shared_ptr<Client> removed = RemoveOpen(client);
+    if (removed != nullptr) removed->Close();
     return {};
   });
 }

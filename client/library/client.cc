@@ -72,11 +72,11 @@ Result Client::Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> t
   return {};
 }
 
-Client::~Client() {
-  if (::getpid() != process_) return;
+void Client::Close() {
+  if (::getpid() != process_ || closed_.exchange(true)) return;
   // Fails when the engine is about to end anyway.
   static_cast<void>(engine_->Send(ipc::MessageType::kStop, ""));
-  engine_->AwaitEnd(kCloseWait);
+  if (!engine_->AwaitEnd(kCloseWait)) engine_->Kill();
 }
 
 Result Client::CheckProcess(const char* call) const {
@@ -112,6 +112,8 @@ Result Client::Next(double timeout_seconds, atl_event& event) {
   ipc::MessageType type{};
   std::string body;
   Result received = engine_->Receive(TimeoutOf(timeout_seconds), type, body);
+  // What an event points to ends with the client.
+  if (closed_) return Failure(ATL_FAILED_PRECONDITION, "atl_next: another thread closed the client");
   if (!received.ok()) return received;
   auto said = type == ipc::MessageType::kEvent ? ipc::DecodeEvent(body) : std::nullopt;
   if (!said.has_value()) return Nonsense("no event");

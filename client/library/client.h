@@ -22,11 +22,13 @@ class Client {
  public:
   static Result Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> tensors,
                      std::unique_ptr<Client>& client);
-  /// In the process that opened it: stops the worker, and ends the engine by force after 5 s.
-  ~Client();
+  ~Client() { Close(); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  /// In the process that opened it: stops the worker, and ends the engine by force after 5 s. From any
+  /// thread; a Next that waits then fails. May be called again.
+  void Close();
   Result Next(double timeout_seconds, atl_event& event);
   Result Answer(const atl_answer_fields& answer);
   Result Drain() { return Order(ipc::MessageType::kDrain, "atl_drain"); }
@@ -48,6 +50,7 @@ class Client {
   const std::unique_ptr<EngineProcess> engine_;
   std::vector<uint64_t> elements_;  // of each tensor
   const ipc::StatusPage page_;
+  std::atomic<bool> closed_{false};
   std::atomic<bool> ended_{false};
   bool unanswered_ = false;
   ipc::Event current_;

@@ -150,8 +150,16 @@ Result EngineProcess::Spawn(const std::string& path) {
 }
 
 EngineProcess::~EngineProcess() {
-  if (pid_ < 0 || ::getpid() != parent_ || Ended()) return;
-  ::kill(pid_, SIGKILL);
+  if (pid_ >= 0 && ::getpid() == parent_) Kill();
+}
+
+void EngineProcess::Kill() {
+  {
+    // Under the lock nobody reaps it, so the number is still its own.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_) return;
+    ::kill(pid_, SIGKILL);
+  }
   AwaitEnd(Milliseconds(-1));
 }
 

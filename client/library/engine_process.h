@@ -40,6 +40,8 @@ class EngineProcess {
   Result Receive(std::chrono::milliseconds timeout, ipc::MessageType& type, std::string& body);
   /// Waits until it has ended. False: it still runs.
   bool AwaitEnd(std::chrono::milliseconds timeout);
+  /// Ends it by force when it still runs, and waits for that.
+  void Kill();
 
   ipc::SharedMemory& values() { return values_; }
   ipc::SharedMemory& state() { return state_; }

@@ -107,11 +107,16 @@ class Event:
 
 
 class Client:
-    """One worker. Use it from one thread; status, drain and stop may be called from any thread."""
+    """One worker. Use it from one thread; status, drain and stop may be called from any thread, also while it is closed.
+
+    No lock guards the handle: the library refuses a closed one, and gives none twice. A lock would stop a signal handler
+    that interrupts its own thread here, and a fork.
+    """
 
     def __init__(self, options: Options, tensors: Sequence[TensorSpec]):
         """Starts the engine. `options`: names of client.h with `_` or `-`, such as coordinator and state_dir."""
         self._handle: Any = None
+        self._last_status: Dict[str, Any] = {}
         self._library = _library.load()
         self.tensors = list(tensors)
         self._handle = self._library.open(option_list(options), [(t.name, t.shape, t.flags) for t in self.tensors])
@@ -126,6 +131,8 @@ class Client:
         except ValueError:
             raise FailedPrecondition(f"the engine sent an event of the unknown kind {record.kind}: install the atoll package "
                                      "of the engine's version") from None
+        if kind is EventKind.END:
+            self.status()
         return _event(kind, record)
 
     def answer(self, outcome: Outcome = Outcome.DONE, *, message: str = "", loss: float = float("nan"),
@@ -140,8 +147,19 @@ class Client:
         return _json(self._library.run_json(self._open()))
 
     def status(self) -> Dict[str, Any]:
-        """The live status: phase, waiting_for, version, local_step, step, loss, tokens_per_second and more. Never waits."""
-        return _json(self._library.status_json(self._open()))
+        """The live status: phase, waiting_for, version, local_step, step, loss, tokens_per_second and more. Never waits.
+
+        After close() it is the last that was seen, at END or before.
+        """
+        handle = self._handle
+        if handle is not None:
+            try:
+                self._last_status = _json(self._library.status_json(handle))
+            except FailedPrecondition:
+                if not self.closed:
+                    raise
+                # Another thread closed it just now.
+        return dict(self._last_status)
 
     def drain(self) -> None:
         """Leave after the steps done so far are pushed. Returns at once; go on with next() until END."""

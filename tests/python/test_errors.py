@@ -1,11 +1,16 @@
 """Each message of bad input: what failed, on what, and what to do."""
+import contextlib
+import threading
 import unittest
+from unittest import mock
 
 import numpy
 import torch
 
 import atoll
-from fixture import RunTest, config, engine_of
+from atoll import _library
+from atoll.client import Client, TensorSpec
+from fixture import PATIENCE_S, RunTest, config, engine_of
 from test_run import loader, model_and_optimizer, take_step
 
 
@@ -121,6 +126,46 @@ class ErrorsTest(RunTest):
     def test_an_unknown_option(self):
         with self.assertRaisesRegex(atoll.InvalidArgument, "tokenfile"):
             self.join("127.0.0.1:1", *model_and_optimizer(), tokenfile="x")
+
+    def client_options(self):
+        return {"state_dir": self.folder / "state", "name": "w0", "log_file": self.folder / "log"}
+
+    def test_calls_of_other_threads_while_the_client_closes(self):
+        """Each of them has found the client open, and comes to the library after the end."""
+        client = Client({"coordinator": "127.0.0.1:1", **self.client_options()}, [TensorSpec("w", (2,))])
+        known = client.status()
+        found, closed, results = threading.Semaphore(0), threading.Event(), {}
+
+        def late(call):
+            def wait_and_call(library, handle):
+                found.release()
+                closed.wait()
+                return call(library, handle)
+            return wait_and_call
+
+        def use(call):
+            try:
+                results[call.__name__] = call()
+            except atoll.FailedPrecondition as failure:
+                results[call.__name__] = str(failure)
+
+        calls = (client.status, client.drain, client.stop)
+        with contextlib.ExitStack() as patches:
+            for name in ("status_json", "drain", "stop"):
+                patches.enter_context(mock.patch.object(_library.Library, name, late(getattr(_library.Library, name))))
+            threads = [threading.Thread(target=use, args=(call,), daemon=True) for call in calls]
+            for thread in threads:
+                thread.start()
+                self.assertTrue(found.acquire(timeout=PATIENCE_S))
+            client.close()
+            closed.set()
+            for thread in threads:
+                thread.join(PATIENCE_S)
+        self.assertEqual(sorted(results), ["drain", "status", "stop"])
+        self.assertEqual(results["status"], known)
+        for name in ("drain", "stop"):
+            self.assertIn("this client is closed", results[name])
+        self.assertEqual(client.status(), known)
 
     def test_use_after_the_end(self):
         hub = self.coordinator(rounds=1, steps=1)

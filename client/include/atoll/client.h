@@ -15,6 +15,10 @@
  * any thread, also while another thread waits in atl_next. None is safe in a signal handler. Two clients are
  * independent.
  *
+ * atl_close must be the last call. A call with a closed client, also one that begins while another thread
+ * closes it, is ATL_FAILED_PRECONDITION. An atl_next that waits meanwhile returns the same. What events and
+ * atl_run_json point to ends with the client: close it only when no thread reads that.
+ *
  * Memory: pointers in an event stay valid until its atl_answer. Strings are UTF-8 and end with a zero byte.
  * Tensors are float32 in this machine's byte order, row-major, without gaps.
  *
@@ -218,8 +222,9 @@ ATOLL_API atl_code atl_drain(atl_client* client, atl_error* error);
 /* Leave without a push. Returns at once; END follows. */
 ATOLL_API atl_code atl_stop(atl_client* client, atl_error* error);
 
-/* Ends the engine when it still runs (as atl_stop, then by force after 5 s) and frees the client. Null is
- * allowed. In a forked child it frees only the child's copy: the parent's worker goes on. */
+/* Ends the engine when it still runs (as atl_stop, then by force after 5 s) and frees the client. Null and
+ * a client that is closed already are allowed. In a forked child it frees only the child's copy: the parent's
+ * worker goes on. */
 ATOLL_API void atl_close(atl_client* client);
 
 /* A published version of a run's parameters, read without joining. */
