@@ -16,40 +16,49 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-/// False: the other end is gone.
-bool SendAll(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
-  return true;
-}
-
-/// Whether something can be read by `deadline`.
-bool AwaitInput(int descriptor, Clock::time_point deadline) {
+/// Whether the descriptor is ready for `events` by `deadline`.
+bool Await(int descriptor, short events, Clock::time_point deadline) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd wanted = {.fd = descriptor, .events = POLLIN, .revents = 0};
+    pollfd wanted = {.fd = descriptor, .events = events, .revents = 0};
     const int ready = ::poll(&wanted, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
     if (ready > 0) return true;
     if (ready == 0 && Clock::now() >= deadline) return false;
   }
 }
 
+/// How many bytes were sent. Fewer than all: the other end is gone, or took no more within `timeout`.
+size_t SendAll(int descriptor, std::string_view bytes, std::chrono::milliseconds timeout) {
+  const bool forever = timeout.count() < 0;
+  const Clock::time_point deadline = Clock::now() + timeout;
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t sent = ::send(descriptor, bytes.data() + done, bytes.size() - done,
+                                forever ? MSG_NOSIGNAL : MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      done += static_cast<size_t>(sent);
+    } else if (errno != EINTR && (errno != EAGAIN || !Await(descriptor, POLLOUT, deadline))) {
+      break;
+    }
+  }
+  return done;
+}
+
 }  // namespace
 
 MessageSocket::~MessageSocket() { ::close(descriptor_); }
 
-bool MessageSocket::Send(MessageType type, std::string_view body) {
+bool MessageSocket::Send(MessageType type, std::string_view body, std::chrono::milliseconds timeout) {
   if (body.size() > kMaxMessage) return false;
   const uint32_t header[2] = {static_cast<uint32_t>(type), static_cast<uint32_t>(body.size())};
   static_assert(sizeof(header) == kHeaderBytes);
   std::string message(reinterpret_cast<const char*>(header), sizeof(header));
   message.append(body);
   const std::lock_guard<std::mutex> lock(sending_);
-  return SendAll(descriptor_, message);
+  if (broken_) return false;
+  const size_t sent = SendAll(descriptor_, message, timeout);
+  broken_ = sent > 0 && sent < message.size();
+  return sent == message.size();
 }
 
 Received MessageSocket::TakeMessage(MessageType& type, std::string& body) {
@@ -69,7 +78,7 @@ Received MessageSocket::Receive(std::chrono::milliseconds timeout, MessageType& 
   while (true) {
     const Received taken = TakeMessage(type, body);
     if (taken != Received::kTimeout) return taken;
-    if (!AwaitInput(descriptor_, deadline)) return Received::kTimeout;
+    if (!Await(descriptor_, POLLIN, deadline)) return Received::kTimeout;
     char bytes[kReadBytes];
     const ssize_t got = ::recv(descriptor_, bytes, sizeof(bytes), 0);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -30,8 +30,11 @@ class MessageSocket {
   MessageSocket(const MessageSocket&) = delete;
   MessageSocket& operator=(const MessageSocket&) = delete;
 
-  /// False: the other process is gone, or the message is too large. Never raises SIGPIPE.
-  bool Send(MessageType type, std::string_view body);
+  /// Waits at most `timeout` (negative: without end) for the other process to make room. False: it is gone,
+  /// it made no room, or the message is too large. After a message that was sent in part, nothing can be
+  /// sent. Never raises SIGPIPE.
+  bool Send(MessageType type, std::string_view body,
+            std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
 
   /// Waits at most `timeout` for a whole message. What has come of one stays for the next call. Signals do
   /// not end the wait.
@@ -43,6 +46,7 @@ class MessageSocket {
 
   const int descriptor_;
   std::mutex sending_;
+  bool broken_ = false;  // under `sending_`: a message was sent in part
   std::string incoming_;
 };
 

@@ -15,6 +15,10 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds kOpenWait{120'000};  // for a state directory on a slow disk
 constexpr Milliseconds kCloseWait{5'000};
+constexpr Milliseconds kAnswerWait{
+    30'000};  // until the engine's socket has room: it always has, unless frozen
+constexpr size_t kMaxReason = size_t{16} << 10;
+constexpr size_t kMaxStateKind = size_t{64} << 10;
 constexpr uint64_t kMaxState = uint64_t{1} << 40;
 
 const char* NameOf(uint32_t kind) {
@@ -35,6 +39,16 @@ Result Nonsense(const char* what) {
 
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
+/// At most kMaxReason bytes of it. A cut ends with "..." and never within a character.
+std::string ShortText(const char* text) {
+  if (text == nullptr) return "";
+  const size_t bytes = ::strnlen(text, kMaxReason + 1);
+  if (bytes <= kMaxReason) return {text, bytes};
+  size_t cut = kMaxReason - 3;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
+  return std::string(text, cut) + "...";
+}
+
 }  // namespace
 
 Client::Client(std::unique_ptr<EngineProcess> engine, const std::vector<ipc::Tensor>& tensors)
@@ -53,8 +67,8 @@ Result Client::Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> t
   });
   const ipc::Hello hello{
       .caller_pid = ::getpid(), .options = std::move(options), .tensors = std::move(tensors)};
-  // An engine that has ended already is found by the next call.
-  static_cast<void>(engine->Send(ipc::MessageType::kHello, ipc::Encode(hello)));
+  Result greeted = engine->Greet(hello);
+  if (!greeted.ok()) return greeted;
   ipc::MessageType type{};
   std::string body;
   Result received = engine->Receive(kOpenWait, type, body);
@@ -74,8 +88,8 @@ Result Client::Open(std::vector<ipc::Option> options, std::vector<ipc::Tensor> t
 
 void Client::Close() {
   if (::getpid() != process_ || closed_.exchange(true)) return;
-  // Fails when the engine is about to end anyway.
-  static_cast<void>(engine_->Send(ipc::MessageType::kStop, ""));
+  // Fails when the engine is about to end anyway, or reads nothing.
+  static_cast<void>(engine_->Send(ipc::MessageType::kStop, "", Milliseconds(0)));
   if (!engine_->AwaitEnd(kCloseWait)) engine_->Kill();
 }
 
@@ -88,12 +102,25 @@ Result Client::CheckProcess(const char* call) const {
                       call, static_cast<int>(process_)));
 }
 
-Result Client::Order(ipc::MessageType type, const char* call) {
+Result Client::Order(const char* call, std::atomic<Asked>& order) {
   Result process = CheckProcess(call);
   if (!process.ok()) return process;
-  // An engine that has ended wants no order; atl_next says why it ended.
-  if (!ended_) static_cast<void>(engine_->Send(type, ""));
+  Asked expected = Asked::kNo;
+  order.compare_exchange_strong(expected, Asked::kYes);
+  SendOrders();
   return {};
+}
+
+void Client::SendOrders() {
+  const auto send = [this](std::atomic<Asked>& order, ipc::MessageType type) {
+    // Once is enough. So an engine that reads nothing cannot fill the socket, and nothing waits for it.
+    Asked expected = Asked::kYes;
+    if (!order.compare_exchange_strong(expected, Asked::kSent)) return;
+    // An engine that has ended wants no order; atl_next says why it ended.
+    if (!ended_ && !engine_->Send(type, "", Milliseconds(0))) order = Asked::kYes;
+  };
+  send(drain_, ipc::MessageType::kDrain);
+  send(stop_, ipc::MessageType::kStop);
 }
 
 Result Client::Next(double timeout_seconds, atl_event& event) {
@@ -109,6 +136,8 @@ Result Client::Next(double timeout_seconds, atl_event& event) {
     return Failure(ATL_FAILED_PRECONDITION,
                    Text("atl_next: the worker has left (%s); call atl_close", current_.text.c_str()));
   }
+  if (!undelivered_.ok()) return undelivered_;
+  SendOrders();
   ipc::MessageType type{};
   std::string body;
   Result received = engine_->Receive(TimeoutOf(timeout_seconds), type, body);
@@ -191,6 +220,12 @@ Result Client::CheckAnswer(const atl_answer_fields& answer) const {
     return Failure(ATL_INVALID_ARGUMENT, Text("atl_answer: %s cannot have outcome %u", NameOf(kind),
                                               static_cast<unsigned>(answer.outcome)));
   }
+  if (answer.state_kind != nullptr && ::strnlen(answer.state_kind, kMaxStateKind + 1) > kMaxStateKind) {
+    return Failure(
+        ATL_INVALID_ARGUMENT,
+        Text("atl_answer: state_kind has more than %zu bytes; name the optimizer by a shorter text",
+             kMaxStateKind));
+  }
   if (answer.outcome != ATL_DONE) return {};
   if ((kind == ATL_EVENT_STEP || kind == ATL_EVENT_EVALUATE) && answer.tokens == 0)
     return Failure(ATL_INVALID_ARGUMENT,
@@ -218,7 +253,7 @@ Result Client::Answer(const atl_answer_fields& answer) {
   }
   const ipc::Answer message{.sequence = current_.sequence,
                             .outcome = answer.outcome,
-                            .message = TextOf(answer.message),
+                            .message = ShortText(answer.message),
                             .loss = answer.loss,
                             .gradient_norm = answer.gradient_norm,
                             .data_seconds = answer.data_seconds,
@@ -228,9 +263,15 @@ Result Client::Answer(const atl_answer_fields& answer) {
                             .state_bytes = answer.state_bytes,
                             .state_kind = TextOf(answer.state_kind)};
   unanswered_ = false;
+  if (engine_->Send(ipc::MessageType::kAnswer, ipc::Encode(message), kAnswerWait)) return {};
   // An engine that has ended is found by the next atl_next, which says why.
-  static_cast<void>(engine_->Send(ipc::MessageType::kAnswer, ipc::Encode(message)));
-  return {};
+  if (engine_->AwaitEnd(kCloseWait)) return {};
+  engine_->Kill();
+  undelivered_ =
+      Failure(ATL_INTERNAL, Text("atl_answer: the engine did not take the answer to %s within %lld "
+                                 "s, and was ended; open a new client with the same options",
+                                 NameOf(current_.kind), static_cast<long long>(kAnswerWait.count() / 1000)));
+  return undelivered_;
 }
 
 Result Client::Status(std::string& json) {

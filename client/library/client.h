@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,16 +32,21 @@ class Client {
   void Close();
   Result Next(double timeout_seconds, atl_event& event);
   Result Answer(const atl_answer_fields& answer);
-  Result Drain() { return Order(ipc::MessageType::kDrain, "atl_drain"); }
-  Result Stop() { return Order(ipc::MessageType::kStop, "atl_stop"); }
+  Result Drain() { return Order("atl_drain", drain_); }
+  Result Stop() { return Order("atl_stop", stop_); }
   Result Status(std::string& json);
   const char* run_json() const { return run_json_.c_str(); }
 
  private:
+  /// Whether the caller asked the engine for something.
+  enum class Asked : uint8_t { kNo, kYes, kSent };
+
   Client(std::unique_ptr<EngineProcess> engine, const std::vector<ipc::Tensor>& tensors);
   /// ATL_FAILED_PRECONDITION in a forked child.
   Result CheckProcess(const char* call) const;
-  Result Order(ipc::MessageType type, const char* call);
+  Result Order(const char* call, std::atomic<Asked>& order);
+  /// Sends what is asked and not sent yet. Does not wait.
+  void SendOrders();
   /// Checks what the engine says, and makes the caller's event of it.
   Result Take(ipc::Event event);
   Result TakePieces();
@@ -52,7 +58,10 @@ class Client {
   const ipc::StatusPage page_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> ended_{false};
+  std::atomic<Asked> drain_{Asked::kNo};
+  std::atomic<Asked> stop_{Asked::kNo};
   bool unanswered_ = false;
+  Result undelivered_;  // why an answer did not reach the engine
   ipc::Event current_;
   std::vector<atl_piece> pieces_;
   atl_event event_ = {};

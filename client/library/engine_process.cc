@@ -26,6 +26,7 @@ using Milliseconds = std::chrono::milliseconds;
 /// How often a wait looks whether the engine still runs: a forked child of this process may hold its end of
 /// the socket open.
 constexpr Milliseconds kLook{200};
+constexpr Milliseconds kGreetWait{10'000};
 constexpr int kAboveTheEngines = 32;  // descriptors that the engine's own numbers cannot meet
 constexpr size_t kLastWords = 2000;
 constexpr double kLongest = 1e9;  // of a timeout, in seconds
@@ -161,6 +162,18 @@ void EngineProcess::Kill() {
     ::kill(pid_, SIGKILL);
   }
   AwaitEnd(Milliseconds(-1));
+}
+
+Result EngineProcess::Greet(const ipc::Hello& hello) {
+  const std::string body = ipc::Encode(hello);
+  if (body.size() > ipc::kMaxMessage) {
+    return Failure(ATL_INVALID_ARGUMENT,
+                   Text("the options and tensors have %zu bytes, at most %u are allowed", body.size(),
+                        ipc::kMaxMessage));
+  }
+  // An engine that has ended, or does not read, is found by the wait for what it says next.
+  static_cast<void>(Send(ipc::MessageType::kHello, body, kGreetWait));
+  return {};
 }
 
 bool EngineProcess::Ended() {

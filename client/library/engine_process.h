@@ -34,7 +34,12 @@ class EngineProcess {
   EngineProcess(const EngineProcess&) = delete;
   EngineProcess& operator=(const EngineProcess&) = delete;
 
-  bool Send(ipc::MessageType type, const std::string& body) { return socket_->Send(type, body); }
+  /// Sends the first message. ATL_INVALID_ARGUMENT: it is too large.
+  Result Greet(const ipc::Hello& hello);
+  /// As MessageSocket's.
+  bool Send(ipc::MessageType type, const std::string& body, std::chrono::milliseconds timeout) {
+    return socket_->Send(type, body, timeout);
+  }
   /// Waits for a message at most `timeout` (negative: without end). ATL_DEADLINE_EXCEEDED: none came.
   /// ATL_INTERNAL: the engine has ended, or what it said cannot be understood.
   Result Receive(std::chrono::milliseconds timeout, ipc::MessageType& type, std::string& body);

@@ -27,7 +27,8 @@ Result Snapshot::Open(std::vector<ipc::Option> options, std::unique_ptr<Snapshot
   });
   const ipc::Hello hello{
       .snapshot = 1, .caller_pid = ::getpid(), .options = std::move(options), .tensors = {}};
-  static_cast<void>(engine->Send(ipc::MessageType::kHello, ipc::Encode(hello)));
+  Result greeted = engine->Greet(hello);
+  if (!greeted.ok()) return greeted;
   snapshot.reset(new Snapshot(std::move(engine)));
   return {};
 }

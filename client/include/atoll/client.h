@@ -176,7 +176,7 @@ enum {
 typedef struct atl_answer_fields {
   uint32_t size; /* sizeof(atl_answer_fields) */
   atl_outcome outcome;
-  const char* message;      /* ATL_FAILED, ATL_NOT_FINITE: why; may be null */
+  const char* message;      /* ATL_FAILED, ATL_NOT_FINITE: why; may be null. Cut after 16 KiB */
   double loss;              /* STEP, EVALUATE: mean per token (or per sample); NaN: not known */
   double gradient_norm;     /* STEP: before clipping; NaN: not known */
   double data_seconds;      /* STEP: of the step's time, what reading its batches took */
@@ -185,8 +185,8 @@ typedef struct atl_answer_fields {
   uint64_t optimizer_steps; /* SAVE: steps of the inner optimizer over all lives */
   const void* state;        /* SAVE: opaque bytes, at most 1 TiB; copied before the call returns */
   uint64_t state_bytes;
-  const char* state_kind; /* SAVE, LOAD's refusal: names the optimizer and its size; a state of another kind
-                             is refused */
+  const char* state_kind; /* SAVE, LOAD's refusal: names the optimizer and its size, in at most 64 KiB; a
+                             state of another kind is refused */
 } atl_answer_fields;
 
 /* ATOLL_API_VERSION of the library, and its version as text ("0.2.0"). */
@@ -216,7 +216,7 @@ ATOLL_API atl_code atl_status(atl_client* client, char** json, atl_error* error)
 ATOLL_API void atl_free(void* memory);
 
 /* Leave after the steps done so far are pushed, within drain-seconds. Returns at once; the events go on until
- * END. */
+ * END. Asking again changes nothing. */
 ATOLL_API atl_code atl_drain(atl_client* client, atl_error* error);
 
 /* Leave without a push. Returns at once; END follows. */

@@ -66,6 +66,24 @@ TEST_F(MessageSocketTest, AnEndThatCloses) {
   EXPECT_FALSE(near_->Send(MessageType::kStop, ""));
 }
 
+TEST_F(MessageSocketTest, NoRoomEndsTheWaitAtItsTimeout) {
+  int sent = 0;
+  while (far_->Send(MessageType::kDrain, "", milliseconds(0))) ++sent;
+  EXPECT_FALSE(far_->Send(MessageType::kStop, "", milliseconds(10)));
+  // None of them was sent in part: once there is room it goes on.
+  for (int i = 0; i < sent; ++i) ASSERT_EQ(Receive(), Received::kMessage);
+  EXPECT_EQ(Receive(milliseconds(0)), Received::kTimeout);
+  EXPECT_TRUE(far_->Send(MessageType::kStop, "", milliseconds(10)));
+  EXPECT_EQ(Receive(), Received::kMessage);
+  EXPECT_EQ(type_, MessageType::kStop);
+}
+
+TEST_F(MessageSocketTest, NothingFollowsAMessageThatWasSentInPart) {
+  EXPECT_FALSE(far_->Send(MessageType::kEvent, std::string(8 << 20, 'x'), milliseconds(10)));
+  EXPECT_EQ(Receive(milliseconds(0)), Received::kTimeout) << "its beginning is read, so that there is room";
+  EXPECT_FALSE(far_->Send(MessageType::kStop, "", milliseconds(10)));
+}
+
 TEST_F(MessageSocketTest, AMessageThatIsTooLarge) {
   EXPECT_FALSE(near_->Send(MessageType::kEvent, std::string(size_t{kMaxMessage} + 1, 'x')));
   const uint32_t header[2] = {4, kMaxMessage + 1};

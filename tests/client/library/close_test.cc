@@ -1,4 +1,4 @@
-// Calls beside and after atl_close. No coordinator answers.
+// Calls beside and after atl_close, and an engine that reads nothing. No coordinator answers.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,6 +123,16 @@ TEST_F(CloseTest, AForkBesideCallsLeavesTheChildUsable) {
   }
   caller_.Close();
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CloseTest, AnEngineThatReadsNothingHoldsUpNoDrainAndNoClose) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_EQ(::kill(engine_, SIGSTOP), 0);
+  // More than its socket can hold.
+  for (int i = 0; i < 100'000; ++i) ASSERT_EQ(atl_drain(caller_.client(), nullptr), ATL_OK);
+  ASSERT_EQ(atl_stop(caller_.client(), nullptr), ATL_OK);
+  caller_.Close();
+  EXPECT_FALSE(Runs(engine_));
 }
 
 }  // namespace

@@ -253,6 +253,41 @@ TEST_F(LibraryTest, ACallerThatFailsLeavesWithItsReason) {
   }
 }
 
+TEST_F(LibraryTest, AReasonThatIsTooLongIsCut) {
+  ASSERT_NO_FATAL_FAILURE(Serve(1, 1000));
+  std::string reason = "out of luck: ";
+  while (reason.size() < (size_t{65} << 20)) reason += "\xc3\xa4";  // more than a message may have
+  Caller caller(manifest_);
+  caller.amend = [&](const atl_event& event, atl_answer_fields& answer) {
+    if (event.kind != ATL_EVENT_STEP) return;
+    answer.outcome = ATL_FAILED;
+    answer.message = reason.c_str();
+  };
+  ASSERT_EQ(caller.Open(Options("w0")), ATL_OK) << caller.error().message;
+  const CallerEnd end = caller.RunToEnd();
+  EXPECT_EQ(end.reason, uint32_t{ATL_END_FAILED}) << end.message;
+  EXPECT_THAT(end.text, HasSubstr("out of luck: \xc3\xa4"));
+  EXPECT_THAT(end.text, HasSubstr("\xc3\xa4...")) << "a whole character before the cut";
+  EXPECT_LT(end.text.size(), size_t{20} << 10);
+}
+
+TEST_F(LibraryTest, TextsThatAreTooLongAreNamed) {
+  ASSERT_NO_FATAL_FAILURE(Serve(1, 1000));
+  Caller caller(manifest_);
+  const std::string much(size_t{65} << 20, 'x');
+  Caller::Options options = Options("w0");
+  options.emplace_back("device", much);
+  EXPECT_EQ(caller.Open(options), ATL_INVALID_ARGUMENT);
+  EXPECT_THAT(caller.error().message, HasSubstr("the options and tensors have 68"));
+  caller.amend = [&](const atl_event& event, atl_answer_fields& answer) {
+    if (event.kind == ATL_EVENT_SAVE) answer.state_kind = much.c_str();
+  };
+  ASSERT_EQ(caller.Open(Options("w0")), ATL_OK) << caller.error().message;
+  const CallerEnd end = caller.RunToEnd();
+  EXPECT_EQ(end.failed, ATL_INVALID_ARGUMENT);
+  EXPECT_THAT(end.message, HasSubstr("state_kind has more than 65536 bytes"));
+}
+
 TEST_F(LibraryTest, ARoundThatIsNotFiniteIsDropped) {
   ASSERT_NO_FATAL_FAILURE(Serve(1, 3));
   Caller caller(manifest_);
