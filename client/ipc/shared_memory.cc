@@ -12,6 +12,19 @@ namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 46;  // a process's address space
 
+/// Never a number of the standard streams, which are closed in some processes: any library that writes a
+/// warning to its standard error would write into this memory.
+int CreateAboveStandardStreams(const char* name) {
+  const int descriptor = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  // This one holds its number until another is made.
+  const int higher = CreateAboveStandardStreams(name);
+  const int reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  return higher;
+}
+
 }  // namespace
 
 SharedMemory::~SharedMemory() {
@@ -20,7 +33,7 @@ SharedMemory::~SharedMemory() {
 }
 
 bool SharedMemory::Create(const char* name) {
-  descriptor_ = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  descriptor_ = CreateAboveStandardStreams(name);
   return descriptor_ >= 0 && ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK) == 0;
 }
 

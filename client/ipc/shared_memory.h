@@ -19,7 +19,8 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  /// New memory of no bytes, closed on exec. False: errno says why.
+  /// New memory of no bytes, closed on exec, with a descriptor above those of the standard streams. False:
+  /// errno says why.
   bool Create(const char* name);
 
   /// Makes the memory at least so large and maps that much. Earlier pointers are void. False: there is not so

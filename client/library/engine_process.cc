@@ -36,6 +36,20 @@ Result NoResource(const char* what) {
                  Text("cannot make %s for the engine: %s", what, std::strerror(errno)));
 }
 
+/// Both ends are closed on exec, and above the standard streams: a warning that any library of this process
+/// writes to a standard error that was closed must not become a message.
+bool MakeSockets(int (&ends)[2]) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  if (std::min(ends[0], ends[1]) > STDERR_FILENO) return true;
+  // These hold their numbers until others are made.
+  const int low[2] = {ends[0], ends[1]};
+  const bool made = MakeSockets(ends);
+  const int reason = errno;
+  for (const int descriptor : low) ::close(descriptor);
+  errno = reason;
+  return made;
+}
+
 /// A copy that is closed on exec and has a high number.
 int High(int descriptor) { return ::fcntl(descriptor, F_DUPFD_CLOEXEC, kAboveTheEngines); }
 
@@ -124,7 +138,7 @@ Result EngineProcess::Start(const std::vector<ipc::Option>& options, std::unique
 
 Result EngineProcess::Spawn(const std::string& path) {
   int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return NoResource("a socket");
+  if (!MakeSockets(ends)) return NoResource("a socket");
   socket_ = std::make_unique<ipc::MessageSocket>(ends[0]);
   SpawnPlan plan;
   const bool given = plan.Give(ends[1], ipc::kSocketDescriptor) &&

@@ -1,6 +1,7 @@
 #include "client/ipc/shared_memory.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gtest/gtest.h"
@@ -30,6 +31,21 @@ TEST(SharedMemoryTest, TheOtherSideMapsWhatIsThereAndNoMore) {
   memory.floats()[7] = 3;
   EXPECT_EQ(other.floats()[7], 3.0F);
   EXPECT_FALSE(other.Map(8193));
+}
+
+TEST(SharedMemoryTest, TakesNoNumberOfAClosedStandardStream) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int number = 0; number <= STDERR_FILENO; ++number) ::close(number);
+    SharedMemory memory;
+    const bool above = memory.Create("test") && memory.descriptor() > STDERR_FILENO;
+    const bool closed = ::fcntl(STDIN_FILENO, F_GETFD) < 0 && ::fcntl(STDERR_FILENO, F_GETFD) < 0;
+    const bool on_exec = ::fcntl(memory.descriptor(), F_GETFD) == FD_CLOEXEC;
+    ::_exit(above && closed && on_exec && memory.Grow(1) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(SharedMemoryTest, NobodyShrinksIt) {

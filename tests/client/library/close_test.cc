@@ -135,5 +135,30 @@ TEST_F(CloseTest, AnEngineThatReadsNothingHoldsUpNoDrainAndNoClose) {
   EXPECT_FALSE(Runs(engine_));
 }
 
+/// What the first three descriptors are; empty: closed.
+std::vector<std::string> StandardStreams() {
+  std::vector<std::string> found;
+  for (int number = 0; number <= STDERR_FILENO; ++number) {
+    char target[256] = {};
+    const std::string path = "/proc/self/fd/" + std::to_string(number);
+    found.emplace_back(target, std::max<ssize_t>(0, ::readlink(path.c_str(), target, sizeof(target))));
+  }
+  return found;
+}
+
+TEST_F(CloseTest, AClientTakesNoNumberOfAClosedStandardStream) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int number = 0; number <= STDERR_FILENO; ++number) ::close(number);
+    Open();
+    const bool kept = caller_.client() != nullptr && StandardStreams() == std::vector<std::string>(3);
+    caller_.Close();
+    ::_exit(kept ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace atl
