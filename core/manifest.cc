@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -30,7 +31,9 @@ absl::Status ValidateName(const TensorSpec& tensor, size_t index) {
   }
   if (!IsWord(tensor.name)) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("manifest: the name of tensor %d has a character outside printable ASCII", index));
+        absl::StrFormat("manifest: the name of tensor %d, '%s', has a space or a character outside printable "
+                        "ASCII; rename it",
+                        index, absl::CHexEscape(tensor.name)));
   }
   if (tensor.name == kReservedTensorName) {
     return absl::InvalidArgumentError(absl::StrFormat(

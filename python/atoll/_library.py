@@ -10,7 +10,7 @@ import pathlib
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Optional, Sequence, Tuple
 
-from .errors import AtollError, FailedPrecondition, NotFound, error_of
+from .errors import AtollError, FailedPrecondition, InvalidArgument, NotFound, error_of
 
 API_VERSION = 2
 OK = 0
@@ -122,7 +122,7 @@ class Library:
         shapes = []  # alive until the call has returned
         for record, (name, shape, flags) in zip(records, tensors):
             shapes.append((c_int64 * max(1, len(shape)))(*shape))
-            record.size, record.rank, record.name = ctypes.sizeof(TensorRecord), len(shape), name.encode()
+            record.size, record.rank, record.name = ctypes.sizeof(TensorRecord), len(shape), encoded(name, "the name of a tensor")
             record.shape, record.flags = ctypes.cast(shapes[-1], POINTER(c_int64)), flags
         client = c_void_p()
         self._call("atl_open", _options(options), len(options), records, len(tensors), ctypes.byref(client))
@@ -141,8 +141,8 @@ class Library:
 
     def answer(self, client: c_void_p, outcome: int, message: str = "", state: Any = None, state_kind: str = "", **numbers: Any) -> None:
         """`state`: a bytearray; the library copies it. `numbers`: further fields of atl_answer_fields."""
-        record = AnswerRecord(size=ctypes.sizeof(AnswerRecord), outcome=outcome, message=message.encode() or None,
-                              state_kind=state_kind.encode() or None, **numbers)
+        record = AnswerRecord(size=ctypes.sizeof(AnswerRecord), outcome=outcome, message=_readable(message).encode() or None,
+                              state_kind=encoded(state_kind, "the answer's state_kind") or None, **numbers)
         if state is not None:
             held = (c_char * len(state)).from_buffer(state)
             record.state, record.state_bytes = ctypes.addressof(held), len(state)
@@ -233,8 +233,25 @@ def bytes_at(address: Optional[int], size: int) -> memoryview:
     return memoryview((c_char * size).from_address(address)).cast("B")
 
 
+def encoded(text: str, what: str) -> bytes:
+    """Text for the library. InvalidArgument says `what` it is when it is no text of C in UTF-8."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as failure:
+        raise InvalidArgument(f"{what}, {ascii(text)}, cannot be encoded in UTF-8: character {failure.start} is half of a surrogate pair; "
+                              "give text without it") from None
+    if 0 in data:
+        raise InvalidArgument(f"{what}, {ascii(text)}, contains a zero byte: give text without it")
+    return data
+
+
+def _readable(text: str) -> str:
+    """A text for people: what the library cannot take is escaped."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+
+
 def _options(options: Sequence[Tuple[str, str]]) -> Any:
-    records = [OptionRecord(name.encode(), value.encode()) for name, value in options]
+    records = [OptionRecord(encoded(name, "the name of an option"), encoded(value, f"the option {name}")) for name, value in options]
     return (OptionRecord * max(1, len(records)))(*records)
 
 

@@ -19,7 +19,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _library
-from .errors import FailedPrecondition, InvalidArgument
+from .errors import FailedPrecondition
 
 POLL_SECONDS = 0.1  # within which Ctrl-C ends a pull
 
@@ -218,16 +218,19 @@ def pull_views(options: Options) -> Tuple[int, Dict[str, Any], List[Tuple[str, T
 
 
 def option_list(options: Options) -> List[Tuple[str, str]]:
-    """Options as the library takes them. None leaves an option out; True and False become words."""
+    """Options as the library takes them. None leaves an option out; True and False become words.
+
+    InvalidArgument names an option whose name or value the library cannot take.
+    """
     found = []
     for name, value in options.items():
         if value is None:
             continue
         if isinstance(value, bool):
             value = "true" if value else "false"
+        _library.encoded(name, "the name of an option")
         text = str(value)
-        if "\0" in text:
-            raise InvalidArgument(f"the option {name} contains a zero byte")
+        _library.encoded(text, f"the option {name}")
         found.append((name.replace("_", "-"), text))
     return found
 

@@ -9,7 +9,7 @@ import torch
 
 import atoll
 from atoll import _library
-from atoll.client import Client, TensorSpec
+from atoll.client import Client, EventKind, Outcome, TensorSpec
 from fixture import PATIENCE_S, RunTest, config, engine_of
 from test_run import loader, model_and_optimizer, take_step
 
@@ -126,6 +126,30 @@ class ErrorsTest(RunTest):
     def test_an_unknown_option(self):
         with self.assertRaisesRegex(atoll.InvalidArgument, "tokenfile"):
             self.join("127.0.0.1:1", *model_and_optimizer(), tokenfile="x")
+
+    def test_texts_that_the_library_cannot_take(self):
+        surrogate = "cannot be encoded in UTF-8: character 1 is half of a surrogate pair"
+        for options, text in (({"name": "a\0b"}, r"the option name, 'a\\x00b', contains a zero byte"),
+                              ({"name": "a\udc80b"}, rf"the option name, 'a\\udc80b', {surrogate}"),
+                              ({"to\0ken": "x"}, r"the name of an option, 'to\\x00ken', contains a zero byte"),
+                              ({"t\udc80": "x"}, rf"the name of an option, 't\\udc80', {surrogate}")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                self.join("127.0.0.1:1", *model_and_optimizer(), **{"name": "w0", "state_dir": self.folder / "state", **options})
+        for name, text in (("w\0", r"the name of a tensor, 'w\\x00', contains a zero byte"),
+                           ("w\udc80", rf"the name of a tensor, 'w\\udc80', {surrogate}"),
+                           ("w\u00e9", r"the name of tensor 0, 'w\\xc3\\xa9', has a space or a character outside printable ASCII")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                Client({"coordinator": "127.0.0.1:1", **self.client_options()}, [TensorSpec(name, (2,))])
+
+    def test_a_reason_with_any_character_is_passed_on(self):
+        hub = self.coordinator(rounds=3)
+        client = Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (2,))])
+        self.addCleanup(client.close)
+        self.assertIs(client.next().kind, EventKind.JOINED)
+        client.answer(Outcome.FAILED, message="odd: \udc80 \0 \u00e9 end")
+        event = client.next()
+        self.assertIs(event.kind, EventKind.END)
+        self.assertIn("odd: \\udc80 \\x00 \u00e9 end", event.text)
 
     def client_options(self):
         return {"state_dir": self.folder / "state", "name": "w0", "log_file": self.folder / "log"}
