@@ -79,16 +79,25 @@ typedef struct atl_error {
 /* One worker; opaque. */
 typedef struct atl_client atl_client;
 
-/* An option, by name. The names are those of atoll-worker's options without the dashes in front:
- *   coordinator (REQUIRED)  state-dir (REQUIRED)  name  role (trainer, evaluator)  expect-run  wait-forever
- * (true, false) drain-seconds  pull-streams  peer-keys  stop-on-any-difference (true, false)  metrics-listen
- * ready-file log-format (human, json)  log-level  token-file  tls-ca  tls-cert  tls-key  insecure-token  (see
- * atoll-worker --help) and of the library itself: engine            path of atoll-engine; default:
- * $ATOLL_ENGINE, then beside this library device            words for `atollctl workers describe`, such as
- * "cuda:0"; default: cpu device-name       such as "NVIDIA H100" threads           threads that the caller
- * computes with; shown only base-fingerprint  hash of frozen parameters that are not exchanged; all workers
- * of a run must agree data-fingerprint  hash of the caller's data; all workers of a run with shared data must
- * agree log-file          file that the engine's log lines are appended to; default: standard error
+/* An option, by name. coordinator and state-dir are required.
+ *
+ * Names of atoll-worker's options without the dashes in front; `atoll-worker --help` explains them:
+ *
+ *   - coordinator, state-dir, name, role (trainer, evaluator), expect-run
+ *   - wait-forever (true, false), drain-seconds, pull-streams, peer-keys
+ *   - stop-on-any-difference (true, false), metrics-listen, ready-file
+ *   - log-format (human, json), log-level
+ *   - token-file, tls-ca, tls-cert, tls-key, insecure-token
+ *
+ * Names of the library's own options:
+ *
+ *   - engine: path of atoll-engine. Default: $ATOLL_ENGINE, then beside this library
+ *   - log-file: file that the engine's log lines are appended to. Default: standard error
+ *   - device: words for `atollctl workers describe`, such as "cuda:0". Default: cpu
+ *   - device-name: such as "NVIDIA H100"
+ *   - threads: number of threads that the caller computes with; only shown
+ *   - base-fingerprint: hash of frozen parameters that are not exchanged; all workers of a run must agree
+ *   - data-fingerprint: hash of the caller's data; all workers of a run with shared data must agree
  */
 typedef struct atl_option {
   const char* name;
