@@ -5,10 +5,23 @@ collectives of all ranks match.
 """
 from __future__ import annotations
 
+import atexit
+import ctypes
+import pickle
 import sys
 from typing import Any, List, Optional
 
 from .errors import InvalidArgument
+
+# The last collectives. A thread of gloo lets go of a collective a moment after it is done. Where that is the last reference, the thread
+# needs the interpreter, and PyTorch 2.13 aborts the process if the interpreter ends in this moment. So the last ones are never freed.
+_last_works: List[Any] = []
+
+
+@atexit.register
+def _keep_last_works() -> None:
+    for work in _last_works:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(work))
 
 
 class Island:
@@ -45,9 +58,14 @@ class TorchIsland(Island):
         self._backend = str(torch.distributed.get_backend(group))
 
     def share(self, value: Any) -> Any:
-        box = [value if self.rank == 0 else None]
-        self._dist.broadcast_object_list(box, src=self._source, group=self._group)
-        return box[0]
+        import torch
+        told = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8) if self.rank == 0 else None
+        length = torch.tensor([0 if told is None else told.numel()], dtype=torch.int64, device=self._device(None))
+        self._broadcast(length)
+        text = torch.empty(int(length), dtype=torch.uint8, device=self._device(None)) if told is None else told.to(self._device(None))
+        self._broadcast(text)
+        # Only a rank of the same program sends this: torch.distributed's own broadcast of objects reads it in the same way.
+        return value if self.rank == 0 else pickle.loads(text.cpu().numpy().tobytes())
 
     def gather(self, value: Any) -> Optional[List[Any]]:
         found = [None] * self.size
@@ -57,14 +75,22 @@ class TorchIsland(Island):
     def sum(self, numbers: List[float]) -> List[float]:
         import torch
         total = torch.tensor(numbers, dtype=torch.float64, device=self._device(None))
-        self._dist.all_reduce(total, group=self._group)
+        self._finish(self._dist.all_reduce(total, group=self._group, async_op=True))
         return total.tolist()
 
     def spread(self, tensor: Any, device: Any) -> Any:
         # A copy on rank 0 as well: NCCL needs it on the device, and the engine's memory is not the broadcast's.
         copy = tensor.to(device=self._device(device), copy=True)
-        self._dist.broadcast(copy, src=self._source, group=self._group)
+        self._broadcast(copy)
         return copy
+
+    def _broadcast(self, tensor: Any) -> None:
+        self._finish(self._dist.broadcast(tensor, src=self._source, group=self._group, async_op=True))
+
+    def _finish(self, work: Any) -> None:
+        work.wait()
+        _last_works.append(work)
+        del _last_works[:-2]  # what share() uses
 
     def _device(self, device: Any) -> Any:
         if "nccl" not in self._backend:
