@@ -7,8 +7,11 @@ from fixture import PATIENCE_S, ROOT, Coordinator, RunTest, config
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 1, 2, 32, 32, 8
 ROUNDS, STEPS = 10, 20
 TOKENIZER = "bytes"
-# Of the loss: the runs differ in the order of w1's samples. Measured: 1.8 % where the workers wait for each other.
+# Of the loss, where workers wait for each other: the runs differ in the order of w1's samples. Measured: 1.8 %.
 TOLERANCE = 0.05
+# Where they do not, their speeds decide who takes how many of the run's steps, so the loss of two equal runs differs by 20 %. It is below that of
+# workers who wait: measured 5 to 16 % for Python, and from 16 % below to 4 % above it for atoll-worker alone, on a busy machine.
+OVERLAPPED_TOLERANCE = 0.1
 
 
 class MixedTest(RunTest):
@@ -44,22 +47,21 @@ class MixedTest(RunTest):
         hub.stop(signal.SIGKILL)
         return losses[max(losses)], losses[0], contributors
 
-    def check(self, sync, waits):
-        """`waits`: the workers wait for each other, so that both runs take the same steps. Otherwise the faster one goes on, and only
-        gains by it."""
-        native, first, _ = self.final_loss("native", [self.start_atoll_worker, self.start_atoll_worker], sync)
+    def check(self, sync):
+        """How much higher the loss of a mixed run is than that of atoll-worker alone, whose workers wait for each other."""
+        native, first, _ = self.final_loss("native", [self.start_atoll_worker, self.start_atoll_worker], {})
         mixed, _, contributors = self.final_loss("mixed", [self.start_atoll_worker, self.start_python], sync)
         self.assertLess(native, first * 0.8)
         self.assertTrue(any("w1" in names for names in contributors.values()), contributors)
         worse = (mixed - native) / native
         print(f"validation loss: {first:.4f} at the start, {native:.4f} of atoll-worker alone, {mixed:.4f} mixed ({worse:+.2%})", flush=True)
-        self.assertLess(abs(worse) if waits else worse, TOLERANCE, f"native {native}, mixed {mixed}, at the start {first}")
+        return worse
 
     def test_blocking(self):
-        self.check({}, waits=True)
+        self.assertLess(abs(self.check({})), TOLERANCE)
 
     def test_overlapped(self):
-        self.check({"mode": "overlapped", "fragments": 2, "delay_steps": 2}, waits=False)
+        self.assertLess(self.check({"mode": "overlapped", "fragments": 2, "delay_steps": 2}), OVERLAPPED_TOLERANCE)
 
 
 if __name__ == "__main__":
