@@ -1,10 +1,12 @@
 #include "protos/config/run_config.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/status.h"
@@ -46,6 +48,23 @@ void AddNameProblems(const v1::RunConfig& config, YamlReading* reading) {
   }
 }
 
+/// The worker's own program decides these with an external model; only atoll-worker reads them.
+constexpr std::string_view kForOurWorker[] = {"inner.beta1",    "inner.epsilon",   "inner.weight_decay",
+                                              "inner.momentum", "inner.clip_norm", "inner.precision"};
+
+/// A warning about the fields of the file that nobody reads; empty when there are none.
+std::string FieldsWithoutEffect(const v1::RunConfig& config, const std::map<std::string, int>& lines,
+                                std::string_view source_name) {
+  if (!config.model().has_external()) return "";
+  std::vector<std::string> set;
+  for (const std::string_view path : kForOurWorker) {
+    if (lines.contains(std::string(path))) set.emplace_back(path);
+  }
+  if (set.empty()) return "";
+  return absl::StrCat(std::string(source_name), ":", lines.at(set.front()), ": ", absl::StrJoin(set, ", "),
+                      ": no effect with an external model: set this in the program of the workers");
+}
+
 }  // namespace
 
 uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
@@ -85,6 +104,8 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
     file.warnings.push_back(
         absl::StrCat(std::string(source_name), ":", old.line, ": ", old.path, ": ", old.text));
   }
+  std::string unread = FieldsWithoutEffect(config, reading.lines, source_name);
+  if (!unread.empty()) file.warnings.push_back(std::move(unread));
   return file;
 }
 

@@ -28,7 +28,8 @@ struct RunConfigFile {
   bool staleness_open = false;  // round.staleness_limit is absent; `config` has DefaultStalenessLimit
   /// Absent fields that an existing run must keep as recorded (protos/config/assumed_fields.h).
   std::vector<std::string> assumed;
-  /// Values that have new names, one line each: "source:line: round.mode: ...". Show them to the user.
+  /// Values that have new names, and fields without effect, one line each: "source:line: round.mode: ...".
+  /// Show them to the user.
   std::vector<std::string> warnings;
 };
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);

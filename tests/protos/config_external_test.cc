@@ -1,6 +1,7 @@
 // A model that only the workers know (`model: external`), from YAML to RunOptions.
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,7 +13,9 @@
 namespace atl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kGpt[] =
     "model:\n  gpt:\n    layers: 2\n    heads: 4\n    width: 64\n    context: 32\n    vocabulary: 256\n";
@@ -102,6 +105,29 @@ TEST(ConfigExternalTest, AMessageWithoutAFieldHasItsDefault) {
   const auto options = ToRunOptions(config);
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->model.context(), 1U);
+}
+
+TEST(ConfigExternalTest, FieldsThatOnlyOurWorkerReadsAreNamed) {
+  const std::string inner = "inner:\n  steps: 50\n  learning_rate: 1e-3\n  batch: 12\n";
+  const auto warnings = [](const std::string& model, const std::string& more) {
+    const auto file =
+        ReadRunConfig("run: {name: r, workers: 4, rounds: 20}\n" + model + "\n" + more, "run.yaml");
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() ? file->warnings : std::vector<std::string>{"no file"};
+  };
+  const std::string external = "model: external";
+  EXPECT_THAT(warnings(external, inner), IsEmpty());
+  // The learning rate of a worker that joins in mid-run depends on these two.
+  EXPECT_THAT(warnings(external, inner + "  optimizer: sgd\n  beta2: 0.95\n"), IsEmpty());
+  EXPECT_THAT(
+      warnings(external, inner + "  clip_norm: 0\n  precision: bf16\n  weight_decay: 0.2\n"),
+      ElementsAre(
+          "run.yaml:9: inner.weight_decay, inner.clip_norm, inner.precision: no effect with an external "
+          "model: set this in the program of the workers"));
+  EXPECT_THAT(warnings("model: {gpt: {layers: 2, heads: 4, width: 64, context: 32, vocabulary: 256}}\n"
+                       "data: {tokenizer: bytes}",
+                       inner + "  clip_norm: 2\n"),
+              IsEmpty());
 }
 
 }  // namespace
