@@ -51,7 +51,7 @@ absl::Status CallSetup::Translate(const grpc::Status& status) const {
   if (options_.security != nullptr) {
     why = options_.security->LookAtConnection(options_.address, status.error_message());
   }
-  if (why.text.empty()) why.text = std::string(translated.message());
+  if (why.text.empty()) why.text = WithoutGrpcTerms(std::string(translated.message()));
   const absl::Status failed(translated.code(), absl::StrFormat("no answer from the coordinator at %s: %s",
                                                                options_.address, why.text));
   return why.looks_permanent || LooksPermanent(translated) ? MarkPermanent(failed) : failed;

@@ -1,5 +1,6 @@
 #include "client/rpc/call_status.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
@@ -11,6 +12,12 @@ namespace atl {
 namespace {
 
 bool IsOfTheCaller(std::string_view http_status) { return http_status.starts_with('4'); }
+
+bool Skip(std::string_view* text, std::string_view prefix) {
+  if (!text->starts_with(prefix)) return false;
+  text->remove_prefix(prefix.size());
+  return true;
+}
 
 }  // namespace
 
@@ -36,6 +43,18 @@ absl::Status StatusOfCall(const grpc::Status& status, const std::string& address
                         address, said.empty() ? "" : " (" + said + ")")));
   }
   return StatusFromGrpc(status);
+}
+
+std::string WithoutGrpcTerms(std::string_view text) {
+  const std::string_view whole = text;
+  if (!Skip(&text, "failed to connect to all addresses; last error: ")) return std::string(whole);
+  text.remove_prefix(std::min(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), text.size()));
+  Skip(&text, ": ");
+  if (text.starts_with("ipv4:") || text.starts_with("ipv6:") || text.starts_with("unix:")) {
+    if (const size_t end = text.find(": "); end != std::string_view::npos) text.remove_prefix(end + 2);
+  }
+  Skip(&text, "Failed to connect to remote host: ");
+  return std::string(text.empty() ? whole : text);
 }
 
 }  // namespace atl

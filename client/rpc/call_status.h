@@ -2,6 +2,7 @@
 #define ATOLL_CLIENT_RPC_CALL_STATUS_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
@@ -19,6 +20,11 @@ namespace atl {
 ///   UNIMPLEMENTED looks permanent: what answers there is a gRPC
 ///   server, but no coordinator's data port.
 absl::Status StatusOfCall(const grpc::Status& status, const std::string& address);
+
+/// gRPC's text for a connection that was not made, without its own terms: "Connection refused" instead of
+/// "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:7600: Failed to connect to remote
+/// host: Connection refused". Other texts stay as they are.
+std::string WithoutGrpcTerms(std::string_view text);
 
 }  // namespace atl
 
