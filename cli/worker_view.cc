@@ -25,7 +25,7 @@ std::string DurationText(double seconds) { return HumanDuration(Seconds(std::max
 
 std::string DataText(const v1::DataAssignment& data) {
   if (data.partitions() == 0) return "its own";
-  return absl::StrFormat("part %d of %d, %s samples consumed", data.partition(), data.partitions(),
+  return absl::StrFormat("part %d of %d, %s samples of it consumed", data.partition(), data.partitions(),
                          HumanCount(static_cast<double>(data.samples_consumed())));
 }
 
