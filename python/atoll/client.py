@@ -26,7 +26,14 @@ POLL_SECONDS = 0.1  # within which Ctrl-C ends a pull
 Options = Mapping[str, Union[str, int, float, bool, os.PathLike, None]]
 
 
-class EventKind(enum.IntEnum):
+class Named(enum.IntEnum):
+    """A number that is shown by its name, such as DRAINED. Newer versions of Python would show the number."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EventKind(Named):
     """What the engine asks for. include/atoll/client.h specifies each."""
 
     JOINED = 1
@@ -41,7 +48,7 @@ class EventKind(enum.IntEnum):
     END = 10
 
 
-class Outcome(enum.IntEnum):
+class Outcome(Named):
     """How an event was carried out."""
 
     DONE = 0
@@ -50,7 +57,7 @@ class Outcome(enum.IntEnum):
     FAILED = 3
 
 
-class EndReason(enum.IntEnum):
+class EndReason(Named):
     """Why a worker has left."""
 
     FINISHED = 1

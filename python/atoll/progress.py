@@ -102,5 +102,5 @@ def describe(status: Dict[str, Any]) -> str:
         parts.append(f"{rate:,.0f} tokens/s")
     waits = str(status.get("waiting_for") or "")
     if waits:
-        parts.append(waits if waits.startswith("waiting for ") else f"waiting for {waits}")
+        parts.append(waits if waits.startswith(("waiting for ", "paused ")) else f"waiting for {waits}")
     return ", ".join(parts)

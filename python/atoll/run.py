@@ -112,8 +112,9 @@ class Run:
 
     @property
     def version(self) -> int:
-        """The published version that the parameters come from."""
-        return int(self._session.step["version"]) if self._session.step else self._version
+        """The published version that the parameters come from, also after the end."""
+        message = self._session.step or self._session.end
+        return int(message["version"]) if message else self._version
 
     @property
     def learning_rate(self) -> float:
@@ -204,7 +205,7 @@ class Run:
         try:
             self._inner.install(self._before_step, self._after_step, self._skipped_step, self._total)
             self._session.signals.install()
-            self._session.advance()
+            self._session.begin()
         except BaseException:
             self._release()
             raise

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import math
+import signal
 from typing import Any, Dict, List, Optional, Tuple
 
 from .client import Client, EndReason, Event, EventKind, Outcome, TensorSpec
 from .distributed import Island
 from .errors import AtollError, Cancelled, FailedPrecondition, error_of
-from .progress import Progress
+from .progress import Progress, warn
 from .replica import Replica, failure_message, message_of
 from .signals import DrainOnSignal
 
 POLL_SECONDS = 0.1  # within which a signal is noticed while the loop waits for an event
+AGAIN = {signal.SIGINT: ". Press Ctrl-C again to leave without that", signal.SIGTERM: ". A second SIGTERM leaves without that"}
 
 
 class Session:
@@ -25,6 +27,7 @@ class Session:
         self.end: Optional[Dict[str, Any]] = None   # the message of END
         self._client: Optional[Client] = None
         self._asked = False
+        self._begun = False  # a step was due once
         self._progress = Progress(progress if island.rank == 0 else False, self.status)
         self._open()
 
@@ -43,15 +46,30 @@ class Session:
 
     # ---- events
 
+    def begin(self) -> None:
+        """Waits for the first step. What ends a worker before it has trained nothing, and must not look like training.
+
+        Returns when a step is due, when the run is finished (its last version is in the model), and with a warning when an
+        operator has removed the worker. Raises what the signal stands for when one has ended the wait.
+        """
+        if self.advance() or self.end is None or self.end["end_reason"] == EndReason.FINISHED:
+            return
+        text = (f"atoll.join ended before the first step, so the model is not trained here ({self.end['text']}). To train, start the program "
+                "again, with the same name and state directory")
+        failure = self.signals.interruption(text) if self.end["drains"] else None
+        if self._island.rank == 0 and (failure is None or isinstance(failure, SystemExit)):  # which shows no text
+            warn(text, stacklevel=4)
+        if failure is not None:
+            raise failure
+
     def advance(self) -> bool:
         """Serves events until a step is due. False: the worker has left; AtollError when it failed."""
         while self.step is None and self.end is None:
             event = self._next_event() if self._island.rank == 0 else None
-            # All ranks decide by rank 0's signal whether a restart is followed.
-            message = self._island.share({**message_of(event), "drains": self.signals.drain} if event else None)
+            message = self._island.share(self._message_of(event) if event else None)
             kind = EventKind(message["kind"])
             if kind is EventKind.STEP:
-                self.step = message
+                self.step, self._begun = message, True
             elif kind is EventKind.END:
                 self._ended(message)
             elif kind is EventKind.JOINED:
@@ -112,6 +130,13 @@ class Session:
                 return event
             self._progress.show()
 
+    def _message_of(self, event: Event) -> Dict[str, Any]:
+        """For all ranks. They decide by rank 0's signal whether a restart is followed."""
+        message = {**message_of(event), "drains": self.signals.drain}
+        if event.kind is EventKind.END:
+            message["version"] = int(self.status().get("version", 0))
+        return message
+
     def _serve(self, message: Dict[str, Any], event: Optional[Event]) -> None:
         try:
             answer = self._replica.serve(message, event)
@@ -143,7 +168,8 @@ class Session:
         self.end = message
         if reason is EndReason.FAILED:
             raise error_of(message["end_code"], message["text"])
-        self._progress.say(message["text"])
+        own = reason is not EndReason.FINISHED and self._begun
+        self._progress.say(message["text"] + (". The model has this worker's own values; atoll.pull has the published ones" if own else ""))
 
     def _answer(self, **fields: Any) -> None:
         if self._client is not None:
@@ -152,7 +178,10 @@ class Session:
     def _pass_on_drain(self) -> None:
         if self.signals.drain and not self._asked and self._client is not None and not self._client.closed:
             self._asked = True
-            self._progress.say("draining: pushing the steps done so far. Press Ctrl-C again to leave without that")
+            if self._begun:
+                self._progress.say("draining: pushing the steps done so far" + AGAIN.get(self.signals.number or 0, ""))
+            else:
+                self._progress.say("leaving before the first step")
             self._client.drain()
 
 

@@ -5,7 +5,9 @@ import os
 import signal
 import threading
 import weakref
-from typing import Any, List
+from typing import Any, List, Optional
+
+from .errors import Cancelled
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -23,6 +25,7 @@ class DrainOnSignal:
 
     def __init__(self) -> None:
         self.drain = False
+        self.number: Optional[int] = None  # of the signal that asked for it
         self._owner = os.getpid()
         self._in_main_thread = False
 
@@ -45,6 +48,14 @@ class DrainOnSignal:
             handler = signal.getsignal(number)
             while _is_ours(handler):
                 handler = handler.restore()
+
+    def interruption(self, text: str) -> BaseException:
+        """What ends the caller's program where there is nothing to push: the exception that the signal is without us."""
+        if self._in_main_thread and self.number == signal.SIGINT:
+            return KeyboardInterrupt(text)
+        if self._in_main_thread and self.number is not None:
+            return SystemExit(128 + self.number)
+        return Cancelled(text)
 
     @classmethod
     def open_runs(cls) -> List["DrainOnSignal"]:
@@ -74,7 +85,7 @@ class _Handler:
         runs = DrainOnSignal.open_runs()
         training = [run for run in runs if not run.drain]
         for run in training:
-            run.drain = True
+            run.drain, run.number = True, number
         if training:
             return
         if not runs:

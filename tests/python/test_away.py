@@ -170,7 +170,7 @@ class NeverThereTest(RunTest):
         process, engine = self.waiting("join", "127.0.0.1:1", "waiting for the coordinator, will keep trying")
         process.send_signal(signal.SIGINT)
         self.check_ends(process, engine)
-        self.assertIn("ended: drained; there was nothing to push", self.log("join.log"))
+        self.assertIn("interrupted: atoll.join ended before the first step", self.log("join.log"))
 
     def test_a_pull_goes_on_when_the_first_version_is_there(self):
         hub = self.coordinator(rounds=1, steps=1)

@@ -511,6 +511,7 @@ class RunSemantics(RunTest):
 
         self.assertEqual(describe({"phase": "waiting", "waiting_for": "waiting for worker 'w1'"}), "waiting, waiting for worker 'w1'")
         self.assertEqual(describe({"phase": "waiting", "waiting_for": "the coordinator"}), "waiting, waiting for the coordinator")
+        self.assertEqual(describe({"phase": "waiting", "waiting_for": "paused by root"}), "waiting, paused by root")
 
     def test_standard_error_that_cannot_be_written_does_not_end_training(self):
         from atoll.progress import Progress, on_terminal, warn

@@ -13,8 +13,8 @@ def main():
         weights = {"w": memoryview(bytearray(12)).cast("f")}
         with atoll.join(address, weights, name="w0", state_dir=folder, wait_forever=True, progress=False) as run:
             print("ended:", run.end_text)
-    except KeyboardInterrupt:
-        print("interrupted")
+    except KeyboardInterrupt as why:
+        print(f"interrupted: {why}")
 
 
 if __name__ == "__main__":
