@@ -18,7 +18,7 @@ from .session import Session
 
 Path = Union[str, "os.PathLike[str]"]
 
-NOT_EMPTY = ("token_file", "tls_ca", "tls_cert", "tls_key", "expect_run")
+NOT_EMPTY = ("name", "token_file", "tls_ca", "tls_cert", "tls_key", "expect_run")
 
 
 def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path, name: Optional[str] = None, counts: Any = None,
@@ -50,7 +50,7 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     options           further options of atoll-worker, with _ for -: token_file, tls_ca, tls_cert, tls_key, insecure_token,
                       drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
     """
-    _check_not_empty(options)
+    _check_not_empty({"name": name, **options})
     ranks = find_island(island)
     parameters = _model_of(model, ranks, base_fingerprint, buffers)
     inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)

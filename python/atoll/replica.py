@@ -8,12 +8,13 @@ from . import random_state, state
 from .client import Event, EventKind, Outcome
 from .data import DataPosition
 from .distributed import Island
-from .errors import AtollError
+from .errors import AtollError, InvalidArgument
 from .inner import Extra, Inner
 from .model import Model
 from .progress import warn
 
 STATE_VERSION = 1
+SHOWN = 100  # characters of a value in a message
 
 
 def message_of(event: Event) -> Dict[str, Any]:
@@ -166,8 +167,7 @@ class Replica:
             return {"outcome": Outcome.DECLINED, "message": "no evaluation function was given to atoll.join(evaluate=...)"}
         with random_state.Preserved(), _EvaluationMode(self.model):
             result = self._evaluate_with(self.model.evaluating(), message["max_batches"])
-        loss, tokens = result if isinstance(result, tuple) else (result, 1)
-        loss, tokens = float(loss), max(1, int(tokens))
+        loss, tokens = _loss_and_tokens(result)
         weighted, total = self.island.sum([loss * tokens, float(tokens)])
         mean = weighted / total
         if not math.isfinite(mean):
@@ -196,6 +196,18 @@ class _EvaluationMode:
             self._no_grad.__exit__(None, None, None)
         for module, mode in zip(self._modules, self._modes):
             module.training = mode
+
+
+def _loss_and_tokens(result: Any) -> Tuple[float, int]:
+    """What the caller's evaluation function returned. InvalidArgument says what that was."""
+    loss, tokens = result if isinstance(result, tuple) and len(result) == 2 else (result, 1)
+    try:
+        return float(loss), max(1, int(tokens))
+    except (TypeError, ValueError, RuntimeError, OverflowError) as failure:  # RuntimeError: a tensor of several values
+        shown = repr(result)
+        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "..."
+        raise InvalidArgument(f"the evaluation function returned {shown}, a {type(result).__name__}: return the mean loss as one number, or "
+                              f"the pair (loss, tokens). {type(failure).__name__}: {failure}") from None
 
 
 def failure_message(failure: BaseException) -> str:

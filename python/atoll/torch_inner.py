@@ -28,9 +28,20 @@ class TorchInner(Inner):
             raise InvalidArgument(f"learning_rate is {learning_rate!r}: use 'run' for the run's schedule, or 'mine' for your own")
         self._rate = LearningRate(self._counted_inner) if learning_rate == "run" else None
         self._parameters, self._check_finite = parameters, check_finite
+        self._check_trains_the_model()
         self._watch = LossWatch(self._counted_inner) if watch_loss else None
         self._hook: Optional[OptimizerHook] = None
         self.sharded = any(hasattr(parameter, "full_tensor") for parameter in parameters)
+
+    def _check_trains_the_model(self) -> None:
+        """An optimizer may have a part of the parameters, and others besides. With none of them, the model would never change."""
+        trained = {id(parameter) for parameter in self._parameters}
+        if not trained or any(id(p) in trained for optimizer in self._optimizers for group in optimizer.param_groups for p in group["params"]):
+            return
+        kinds = ", ".join(type(optimizer).__name__ for optimizer in self._optimizers)
+        raise InvalidArgument(f"the optimizer ({kinds}) has none of the {len(trained)} parameters that the model trains, so its steps would not "
+                              "change the model. Make it from model.parameters() of the model that you give to atoll.join, and after what replaces "
+                              "parameters, such as fully_shard. An optimizer over copies of the parameters does not work")
 
     def _choose(self, given: Sequence[Any], counts: Any) -> Any:
         if counts is None:

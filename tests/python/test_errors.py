@@ -1,5 +1,6 @@
 """Each message of bad input: what failed, on what, and what to do."""
 import contextlib
+import shutil
 import threading
 import unittest
 from unittest import mock
@@ -216,7 +217,7 @@ class ErrorsTest(RunTest):
 
     def test_an_empty_option_is_not_an_absent_one(self):
         """The value of an unset variable must not mean plain text, no token, or any run."""
-        for name in ("tls_ca", "tls_cert", "tls_key", "token_file", "expect_run", "tls-ca"):
+        for name in ("name", "tls_ca", "tls_cert", "tls_key", "token_file", "expect_run", "tls-ca"):
             for use in (lambda **given: self.join("127.0.0.1:1", *model_and_optimizer(), **given),
                         lambda **given: atoll.pull("127.0.0.1:1", **given)):
                 with self.assertRaisesRegex(atoll.InvalidArgument, f"the option {name.replace('-', '_')} is empty: give a value, or None"):
@@ -261,6 +262,48 @@ class ErrorsTest(RunTest):
                             ((model, None, {"island": True}), "fewer than two ranks")):
             with self.assertRaisesRegex(atoll.InvalidArgument, text):
                 self.join("127.0.0.1:1", *given[:2], **(given[2] if len(given) > 2 else {}))
+
+    def test_an_optimizer_of_another_model(self):
+        """Its steps would change nothing that the run exchanges."""
+        model, _ = model_and_optimizer()
+        _, others = model_and_optimizer()
+        model[2].bias.requires_grad = False
+        frozen = torch.optim.Adam([model[2].bias])
+        for optimizers, counts, text in ((others, None, r"the optimizer \(SGD\) has none of the 3 parameters that the model trains"),
+                                         ([others, frozen], frozen, r"the optimizer \(SGD, Adam\) has none of the 3 parameters")):
+            with self.assertRaisesRegex(atoll.InvalidArgument, f"{text}.*Make it from model.parameters"):
+                self.join("127.0.0.1:1", model, optimizers, counts=counts)
+
+    def test_an_optimizer_from_before_the_parameters_were_replaced(self):
+        model, optimizer = model_and_optimizer()
+        for layer in (model[0], model[2]):  # as fully_shard does
+            layer.weight, layer.bias = torch.nn.Parameter(layer.weight.detach()), torch.nn.Parameter(layer.bias.detach())
+        with self.assertRaisesRegex(atoll.InvalidArgument, "has none of the 4 parameters .* after what replaces parameters"):
+            self.join("127.0.0.1:1", model, optimizer)
+
+    def test_an_optimizer_of_a_part_of_the_model(self):
+        hub = self.coordinator(rounds=1, steps=2)
+        model, _ = model_and_optimizer()
+        optimizer = torch.optim.SGD([*model[2].parameters(), torch.nn.Parameter(torch.zeros(2))], lr=0.1)
+        with self.join(hub.data, torch.nn.DataParallel(model), optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        self.assertIs(run.end_reason, atoll.EndReason.FINISHED)
+
+    def test_what_an_evaluation_function_returns(self):
+        for returned, text in ((None, "None, a NoneType"), ([1.0, 2], r"\[1.0, 2\], a list"), ((1.0, 2, 3), r"\(1.0, 2, 3\), a tuple"),
+                               (torch.zeros(2), r"tensor\(\[0., 0.\]\), a Tensor"), ((1.0, None), r"\(1.0, None\), a tuple"),
+                               ("x" * 1000, r"'x{99}\.\.\., a str")):
+            hub = self.coordinator(rounds=3, steps=2)
+            with self.assertRaisesRegex(atoll.InvalidArgument, f"the evaluation function returned {text}: return the mean loss as one number, or "
+                                        r"the pair \(loss, tokens\)"):
+                model, optimizer = model_and_optimizer()
+                with self.join(hub.data, model, optimizer, evaluate=lambda *_: returned) as run:
+                    for batch in run.steps(loader()):
+                        take_step(model, optimizer, batch)
+            hub.stop(9)
+            for state in ("coordinator", "state-w0"):
+                shutil.rmtree(self.folder / state, ignore_errors=True)
 
     def test_an_engine_that_dies_is_reported(self):
         import os
