@@ -116,8 +116,10 @@ RULES = {
         "Start from an older copy of the data directory": (), "Verify": ()}, given=A_RUN),
     "upgrade.md": Rule({"In place": ()}, given=A_RUN),
     "own-pytorch-loop.md": Rule({
-        "Install": (), "Describe the run": (), "Write the loop": (), "Start": (), "Stop, and start again": (), "Use the model": ()},
-        before={"Stop, and start again": "until [ \"$(atollctl status --json | atollctl field fragments.0.version)\" -ge 2 ]; do sleep 0.2; done"},
+        "Install": (), "Describe the run": (), "Write the loop": (), "Start": (), "Stop, and start again": (), "Use the model": (),
+        "The end": ()},
+        before={"Stop, and start again": "until [ \"$(atollctl status --json | atollctl field fragments.0.version)\" -ge 2 ]; do sleep 0.2; done",
+                "The end": "atollctl run stop --yes"},  # five minutes otherwise
         python="system"),
     "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }
