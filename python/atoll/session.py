@@ -13,7 +13,7 @@ from .replica import Replica, failure_message, message_of
 from .signals import DrainOnSignal
 
 POLL_SECONDS = 0.1  # within which a signal is noticed while the loop waits for an event
-AGAIN = {signal.SIGINT: ". Press Ctrl-C again to leave without that", signal.SIGTERM: ". A second SIGTERM leaves without that"}
+AGAIN: Dict[int, str] = {signal.SIGINT: ". Press Ctrl-C again to leave without that", signal.SIGTERM: ". A second SIGTERM leaves without that"}
 
 
 class Session:
