@@ -43,16 +43,21 @@ FakeCoordinator::FakeCoordinator(Manifest manifest, uint32_t fragments)
 }
 
 std::optional<FakeCoordinator::Fault> FakeCoordinator::NextFault(const std::string& method) {
-  ++calls_[method];
-  auto& queue = faults_[method];
-  if (queue.empty()) return std::nullopt;
-  Fault fault = std::move(queue.front());
-  queue.pop_front();
+  Fault fault;
+  {
+    const MutexLock lock(&mutex_);
+    ++calls_[method];
+    auto& queue = faults_[method];
+    if (queue.empty()) return std::nullopt;
+    fault = std::move(queue.front());
+    queue.pop_front();
+  }
   if (fault.before) fault.before();
   return fault;
 }
 
 absl::Status FakeCoordinator::CheckMember(const MemberRef& member) const {
+  const MutexLock lock(&mutex_);
   if (member.epoch != epoch_) {
     return Rejection(absl::StatusCode::kFailedPrecondition, RejectionReason::kWrongEpoch);
   }
@@ -91,6 +96,7 @@ void FakeCoordinator::GoBack(Version head, float value) {
 }
 
 void FakeCoordinator::Restore() {
+  const MutexLock lock(&mutex_);
   epoch_ = Epoch(epoch_.value() + 1);
   head_ = Next(head_);
 }
@@ -109,7 +115,10 @@ absl::StatusOr<JoinedRun> FakeCoordinator::Join(const JoinCall& parameters) {
   }
   info.config_version = config_version;
   if (!parameters.BecomesMember()) return info;
-  info.member.incarnation = Incarnation(++incarnation_);
+  {
+    const MutexLock lock(&mutex_);
+    info.member.incarnation = Incarnation(++incarnation_);
+  }
   if (partition.has_value()) info.data = DataPart{*partition, 4, samples_consumed};
   info.state = seeded_ ? RunState::kTraining : RunState::kStarting;
   info.seed_granted = grant_seed && !seeded_;
@@ -122,6 +131,7 @@ absl::StatusOr<HeartbeatReply> FakeCoordinator::Heartbeat(const MemberRef& membe
   const auto fault = NextFault("Heartbeat");
   if (fault.has_value() && !fault->applied) return fault->status;
   if (const absl::Status current = CheckMember(member); !current.ok()) return current;
+  const MutexLock lock(&mutex_);
   evaluations.insert(evaluations.end(), report.evaluations.begin(), report.evaluations.end());
   confirmations.insert(confirmations.end(), report.confirmations.begin(), report.confirmations.end());
   waiting.push_back(report.progress.waiting_for);

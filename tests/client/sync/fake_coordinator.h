@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/sync/connection.h"
+#include "common/mutex.h"
 #include "core/fragment_plan.h"
 
 namespace atl {
@@ -30,8 +31,12 @@ class FakeCoordinator final : public CoordinatorConnection {
   FakeCoordinator(Manifest manifest, uint32_t fragments);
 
   /// The next calls of this method ("Push") fail like this, in order.
-  void Fail(const std::string& method, Fault fault) { faults_[method].push_back(std::move(fault)); }
+  void Fail(const std::string& method, Fault fault) {
+    const MutexLock lock(&mutex_);
+    faults_[method].push_back(std::move(fault));
+  }
   size_t Calls(const std::string& method) const {
+    const MutexLock lock(&mutex_);
     const auto it = calls_.find(method);
     return it == calls_.end() ? 0 : it->second;
   }
@@ -104,6 +109,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   const Manifest manifest_;
   std::vector<FragmentLayout> layout_;
   std::vector<std::vector<float>> theta_;
+  mutable Mutex mutex_;  // what heartbeats of the worker's own thread use too
   std::map<std::string, std::deque<Fault>> faults_;
   std::map<std::string, size_t> calls_;
   bool seeded_ = false;
