@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/did_you_mean.h"
 #include "common/status.h"
 
@@ -43,6 +44,10 @@ absl::Status CheckNames(const CLI::App& app, const std::vector<ipc::Option>& giv
           absl::StrCat("unknown option '", option.name, "'",
                        meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?")));
     }
+    // An unset variable of the caller's script must not turn TLS or a check off.
+    if (option.value.empty() && option.name != "coordinator" && option.name != "state-dir")
+      return absl::InvalidArgumentError(
+          absl::StrFormat("option '%s' is empty: give a value, or leave the option out", option.name));
     if (!seen.insert(option.name).second)
       return absl::InvalidArgumentError(
           absl::StrFormat("option '%s' is given twice; give it once", option.name));
@@ -69,15 +74,16 @@ absl::StatusOr<EngineOptions> ParseEngineOptions(const std::vector<ipc::Option>&
   std::vector<std::string> arguments;
   // CLI11 takes them from the end.
   for (auto option = given.rbegin(); option != given.rend(); ++option) {
-    if (!option->value.empty()) arguments.push_back(absl::StrCat("--", option->name, "=", option->value));
+    arguments.push_back(absl::StrCat("--", option->name, "=", option->value));
   }
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(error.what());
+    // The caller gave no command line.
+    return absl::InvalidArgumentError(absl::StrCat("option ", absl::StripPrefix(error.what(), "--")));
   }
   if (!std::isfinite(options.member.drain_seconds))
-    return absl::InvalidArgumentError("--drain-seconds: it is not a finite number");
+    return absl::InvalidArgumentError("option drain-seconds: it is not a finite number");
   return options;
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/sync/rejection.h"
 #include "common/status.h"
 #include "core/model_check.h"
 #include "core/model_shape.h"
@@ -58,7 +59,9 @@ absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
   if (!theirs.has_value()) return absl::OkStatus();
   const std::string difference = DifferenceFromRun(*theirs, caller);
   if (difference.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference));
+  return WithRejection(
+      absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference)),
+      RejectionReason::kManifestMismatch);
 }
 
 }  // namespace atl

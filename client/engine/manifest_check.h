@@ -20,9 +20,9 @@ uint32_t FlagsOf(const TensorSpec& tensor);
 absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
                                         const std::string& base_fingerprint);
 
-/// InvalidArgument when it is not the run's model: names the first difference. OK while only the workers know
-/// the run's model and none has brought it: Join then checks. FailedPrecondition or InvalidArgument when the
-/// run cannot average the caller's averaged tensors.
+/// InvalidArgument with MANIFEST_MISMATCH when it is not the run's model: names the first difference. OK
+/// while only the workers know the run's model and none has brought it: Join then checks. FailedPrecondition
+/// or InvalidArgument when the run cannot average the caller's averaged tensors.
 absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller);
 
 }  // namespace atl

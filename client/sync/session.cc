@@ -6,6 +6,7 @@
 #include "client/sync/rejection.h"
 #include "common/planted_defect.h"
 #include "common/status.h"
+#include "core/manifest.h"
 
 namespace atl {
 namespace {
@@ -32,6 +33,12 @@ absl::StatusOr<JoinedRun> Session::Describe() {
 absl::Status Session::Join(const std::string& manifest_hash) {
   parameters_.manifest_hash = manifest_hash;
   return JoinOver(*connection_);
+}
+
+void Session::ReportOtherModel(const JoinedRun& described) {
+  // While the run has no model, the coordinator would take this one.
+  if (described.manifest_hash.empty() || !parameters_.manifest.has_value()) return;
+  static_cast<void>(Join(ManifestHash(*parameters_.manifest)));
 }
 
 absl::Status Session::JoinOver(CoordinatorConnection& connection) {

@@ -28,6 +28,10 @@ class Session {
   /// Becomes a member with this model.
   absl::Status Join(const std::string& manifest_hash);
 
+  /// Tells the coordinator of a model that is not the described run's, which this process has found out by
+  /// itself. The coordinator rejects it, and its operator sees why this worker is not there.
+  void ReportOtherModel(const JoinedRun& described);
+
   /// Joins again because of `cause` (NOT_A_MEMBER, WRONG_EPOCH). WRONG_EPOCH when the run was restored
   /// meanwhile, or the worker's data or configuration is another one now: local progress is void.
   absl::Status Rejoin(const absl::Status& cause);

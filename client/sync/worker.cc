@@ -188,7 +188,9 @@ absl::Status Worker::BuildReplica(const JoinedRun& info) {
   ReplicaState carried;
   const bool carries = replica_ != nullptr && replica_->SaveState(carried).ok();
   replica_.reset();  // two models may not fit
-  ATOLL_ASSIGN_OR_RETURN(replica_, deps_.make_replica(info));
+  auto made = deps_.make_replica(info);
+  if (RejectionReasonOf(made.status()) == RejectionReason::kManifestMismatch) session_.ReportOtherModel(info);
+  ATOLL_ASSIGN_OR_RETURN(replica_, std::move(made));
   built_for_ = info.config_version;
   context_.log.Info("built the model", {{"run", info.run.name},
                                         {"parameters", replica_->manifest().elements()},

@@ -27,8 +27,13 @@ class ErrorsTest(RunTest):
         for layer, text in ((torch.nn.Linear(4, 6), r"'0.weight'.*\[6, 4\].*\[5, 4\]"),
                             (torch.nn.Linear(4, 5, bias=False), r"'0.bias'|'2.weight'")):
             model = torch.nn.Sequential(layer, torch.nn.Tanh(), torch.nn.Linear(layer.out_features, 1))
-            with self.assertRaisesRegex(atoll.AtollError, text):
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
                 self.join(hub.data, model, torch.optim.SGD(model.parameters(), lr=0.1), "w1")
+            # The operator, who waits for this worker, learns it too.
+            [refused] = hub.status()["refused_joins"]
+            self.assertEqual((refused["worker"], refused["reason"]), ("w1", "MANIFEST_MISMATCH"))
+            self.assertRegex(refused["message"], text)
+        self.assertRegex(hub.ctl("events"), "JOIN_REFUSED .* the model of worker 'w1' is not the run's: ")
 
     def join_and_leave(self, hub):
         """The id of the run."""

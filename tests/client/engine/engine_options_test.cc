@@ -25,7 +25,6 @@ TEST(EngineOptionsTest, TakesTheOptionsOfAWorker) {
                               {"log-format", "json"},
                               {"device", "cuda:1"},
                               {"threads", "8"},
-                              {"expect-run", ""},
                               {"data-fingerprint", "abc"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->member.coordinator, "host:1");
@@ -61,6 +60,9 @@ TEST(EngineOptionsTest, NamesWhatIsWrong) {
   EXPECT_THAT(message({{"pull-streams", "0"}}), HasSubstr("pull-streams"));
   EXPECT_THAT(message({{"wait-forever", "perhaps"}}), HasSubstr("wait-forever"));
   EXPECT_THAT(message({{"drain-seconds", "nan"}}), HasSubstr("drain-seconds"));
+  EXPECT_THAT(message({{"drain-seconds", "-1"}}), HasSubstr("option drain-seconds: Value -1 not in range"));
+  EXPECT_EQ(message({{"tls-ca", ""}}), "option 'tls-ca' is empty: give a value, or leave the option out");
+  EXPECT_EQ(message({{"name", ""}}), "option 'name' is empty: give a value, or leave the option out");
 }
 
 TEST(EngineOptionsTest, NamesWhatIsMissing) {
