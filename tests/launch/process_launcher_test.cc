@@ -74,7 +74,11 @@ class ProcessLauncherTest : public ::testing::Test {
     for (const LaunchedWorker& worker : Workers()) there += worker.state == state ? 1 : 0;
     return there == count && Workers().size() == count;
   }
-  pid_t PidOf(size_t index) const { return std::stoi(Workers().at(index).handle); }
+  /// A process can write to its log before the launcher's view shows it.
+  pid_t PidOf(size_t index) const {
+    EXPECT_TRUE(WaitUntil([&] { return Workers().size() > index && !Workers()[index].handle.empty(); }));
+    return std::stoi(Workers().at(index).handle);
+  }
   std::string LogOf(const std::string& name) const {
     return ReadFile(dir_.File("logs/" + name + ".log")).value_or("");
   }
