@@ -11,9 +11,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import batch as batches
 from . import random_state
-from .data_order import Place, Replaced, replace_sampler
+from .data_order import Place, Replaced, replace_sampler, uneven_reading
 from .errors import FailedPrecondition, InvalidArgument
 from .following import follow
+from .progress import warn
 
 KEPT = 8  # passes and snapshots that can be gone back to
 
@@ -39,6 +40,8 @@ class DataPosition:
         self.partition, self.partitions, self.samples = 0, 1, 0
         self.seconds = 0.0  # spent in the loader since the last take_seconds()
         self.seed = 0       # of the run, for the order of shared data
+        self.configuration: Dict[str, Any] = {}  # of the run
+        self._compared = False  # with the size of the data
         self._rank, self._ranks = rank, ranks
         self._undo: Optional[Callable[[], None]] = None  # gives the loader its own sampler back
         self._batch_size = 0  # of a loader that reads a part; 0: batches are looked at
@@ -252,7 +255,13 @@ class DataPosition:
             self._iterator = iter(self._loader)
 
     def _read_part(self, loader: Any) -> Optional[Replaced]:
-        return replace_sampler(loader, self.places, self._rank)
+        replaced = replace_sampler(loader, self.places, self._rank)
+        if replaced is not None and not self._compared:
+            self._compared = True
+            uneven = uneven_reading(len(loader.dataset), self.partitions, self.configuration)
+            if uneven and self._rank == 0:
+                warn(uneven, stacklevel=2)
+        return replaced
 
     def _no_parts(self, loader: Any) -> FailedPrecondition:
         return FailedPrecondition(

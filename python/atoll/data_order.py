@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -112,6 +112,22 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
         inner.sampler = before
 
     return Replaced(undo, size)
+
+
+def uneven_reading(samples: int, partitions: int, configuration: Dict[str, Any]) -> str:
+    """Why a run of this configuration reads the samples unevenly, with a remedy; empty if it does not, or if no number of parts helps.
+
+    A worker reads a whole round from one part. If a part has fewer samples in a pass, the round is spread over several passes.
+    """
+    inner, planned = configuration.get("inner", {}), int(configuration.get("run", {}).get("workers", 1))
+    read = int(inner.get("steps", 0)) * int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
+    if read * partitions <= samples or partitions <= planned:
+        return ""
+    most = samples // read
+    better = f"from {planned} (run.workers) to {most}" if most > planned else f"{planned}, as many as run.workers"
+    return (f"a worker reads {read} samples in a round, all from one part of the data, and a part has {samples / partitions:.3g} in a pass "
+            f"({samples} samples in {partitions} parts). So a short run reads some samples several times, and others never. A run keeps its "
+            f"number of parts: begin a new run with data.partitions {better}, or with fewer inner.steps")
 
 
 def _batch_sampler_of(loader: Any) -> Tuple[Any, int, bool]:

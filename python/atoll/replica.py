@@ -43,7 +43,8 @@ class Replica:
 
     def joined(self, run: Dict[str, Any]) -> None:
         """Learns the run's configuration (Client.run)."""
-        self.data.seed = int(run.get("config", {}).get("run", {}).get("seed", 0))
+        self.data.configuration = run.get("config", {})
+        self.data.seed = int(self.data.configuration.get("run", {}).get("seed", 0))
 
     def _read(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
         self.model.check_unchanged()

@@ -1,4 +1,5 @@
 """What atoll.join promises, with a real coordinator and a small model."""
+import collections
 import io
 import itertools
 import json
@@ -18,6 +19,7 @@ import numpy
 import torch
 
 import atoll
+from atoll.data_order import SampleOrder, uneven_reading
 from atoll.signals import SIGNALS, DrainOnSignal
 from fixture import HERE, Coordinator, RunTest, config, python_environment, wait_for
 
@@ -441,6 +443,50 @@ class RunSemantics(RunTest):
                         break
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(sorted(seen), list(range(96)))
+
+    def test_a_round_that_is_larger_than_a_part_is_warned_about_once(self):
+        """The sampler spreads it over several passes of the run, and each pass has its own order."""
+        for following in (False, True):
+            hub = self.coordinator(rounds=4, steps=4, batch=3, workers=2, round={"start_workers": 1, "minimum": 1},
+                                   data={"mode": "shared", "partitions": 8})
+            model, optimizer = model_and_optimizer()
+            batches = torch.utils.data.DataLoader(torch.arange(60), batch_size=3)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                    if following:
+                        run.follow_run(batches)
+                    for _ in batches if following else run.steps(batches):
+                        take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+                        if following and not run.step(tokens=3):
+                            break
+            found = [str(one.message) for one in caught if "in a round" in str(one.message)]
+            self.assertEqual(found, ["a worker reads 12 samples in a round, all from one part of the data, and a part has 7.5 in a pass (60 "
+                                     "samples in 8 parts). So a short run reads some samples several times, and others never. A run keeps "
+                                     "its number of parts: begin a new run with data.partitions from 2 (run.workers) to 5, or with fewer "
+                                     "inner.steps"])
+            hub.stop(signal.SIGKILL)
+            shutil.rmtree(self.folder)
+            self.folder.mkdir()
+
+    def test_the_advice_about_the_number_of_parts_makes_reading_even(self):
+        settings = {"run": {"workers": 2}, "inner": {"steps": 10, "batch": 8, "accumulation": 1}}
+        self.assertIn("data.partitions from 2 (run.workers) to 10,", uneven_reading(800, 64, settings))
+        for partitions in (1, 2, 10):
+            self.assertEqual(uneven_reading(800, partitions, settings), "")
+        self.assertIn("data.partitions 2, as many as run.workers", uneven_reading(100, 64, settings))
+        self.assertEqual(uneven_reading(100, 2, settings), "")  # no number of parts helps
+        self.assertEqual(uneven_reading(800, 64, {}), "")
+        for partitions, most in ((2, 1), (10, 1), (64, 4)):
+            # Five rounds of two workers, who read the parts in turn.
+            rounds = [round_ % partitions for round_ in range(10)]
+            order, seen, at = SampleOrder(800, 7), [], [0] * partitions
+            for partition in rounds:
+                seen += [order.at((at[partition] + k) * partitions + partition) for k in range(80)]
+                at[partition] += 80
+            counts = collections.Counter(seen)
+            self.assertEqual(len(counts) == 800, most == 1)
+            self.assertGreaterEqual(max(counts.values()), most)
 
     def test_a_coordinator_that_is_away_for_a_while(self):
         hub = self.coordinator(rounds=4, steps=3)
