@@ -130,6 +130,24 @@ def uneven_reading(samples: int, partitions: int, configuration: Dict[str, Any])
             f"number of parts: begin a new run with data.partitions {better}, or with fewer inner.steps")
 
 
+def length_fingerprint(loader: Any) -> Optional[str]:
+    """What workers with equal shared data have in common at least, for the option data_fingerprint. None: the length is not known."""
+    dataset = getattr(loader, "dataset", None)
+    if not _has_indices(dataset):
+        return None
+    try:
+        return f"{len(dataset)}-samples"
+    except (TypeError, NotImplementedError):  # a wrapper around a dataset without a length
+        return None
+
+
+def with_length_fingerprint(options: Dict[str, Any], loader: Any) -> Dict[str, Any]:
+    """Options of atoll.join for a callback, which knows the loader. A fingerprint of the user's counts, also None."""
+    if {"data_fingerprint", "data-fingerprint"} & options.keys():
+        return options
+    return {**options, "data_fingerprint": length_fingerprint(loader)}
+
+
 def _batch_sampler_of(loader: Any) -> Tuple[Any, int, bool]:
     """The batch sampler that draws the indices, how many ranks its batches are dealt out to, and whether each gets a part of every batch.
 

@@ -13,6 +13,7 @@ except ImportError:
     from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
 
 from . import batch as batches
+from .data_order import with_length_fingerprint
 from .joining import join
 from .run import Run
 
@@ -32,7 +33,7 @@ class AtollCallback(Callback):
         optimizers = list(trainer.optimizers)
         counted = optimizers[self._counts] if self._counts is not None else None
         self.run = join(self._coordinator, pl_module, optimizers if len(optimizers) > 1 else optimizers[0], counts=counted,
-                        **self._options)
+                        **with_length_fingerprint(self._options, trainer.train_dataloader))
         self._follow(trainer)
         if not self.run.running:
             trainer.should_stop = True

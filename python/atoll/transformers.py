@@ -13,6 +13,7 @@ from typing import Any, List, Optional
 from transformers import Trainer, TrainerCallback
 
 from . import batch as batches
+from .data_order import with_length_fingerprint
 from .joining import join
 from .run import Run
 
@@ -38,7 +39,7 @@ class AtollCallback(TrainerCallback):
         if not self._guarded:
             warnings.warn("this Trainer has a training loop of its own: when it raises, the worker stays in the run until "
                           "callback.run.abandon() is called, or the process ends", stacklevel=2)
-        self.run = join(self._coordinator, model, optimizer, **self._options)
+        self.run = join(self._coordinator, model, optimizer, **with_length_fingerprint(self._options, train_dataloader))
         try:
             self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
             self._find_place(train_dataloader, args)

@@ -69,8 +69,8 @@ def record_training(model):
 
 
 class TransformersTest(RunTest):
-    def trainer(self, hub, model, name="w0", max_steps=1000, data=None, callbacks=(), **more):
-        self.callback = atoll.transformers.AtollCallback(hub.data, **self.options(name))
+    def trainer(self, hub, model, name="w0", max_steps=1000, data=None, callbacks=(), options=None, **more):
+        self.callback = atoll.transformers.AtollCallback(hub.data, **self.options(name), **(options or {}))
         arguments = transformers.TrainingArguments(**{
             "output_dir": str(self.folder / "out"), "per_device_train_batch_size": 4, "max_steps": max_steps, "report_to": [],
             "save_strategy": "no", "use_cpu": True, "disable_tqdm": True, **more})
@@ -172,6 +172,27 @@ class TransformersTest(RunTest):
             self.trainer(hub, tiny_gpt2(), data=Endless()).train()
         self.assertFalse(self.callback.run.running)
         self.assertEqual(hub.head(), 0)
+
+    def test_workers_with_data_of_another_length_are_rejected(self):
+        """Shared data must be equal. A fingerprint of the user's takes the place of the length, and None turns the check off."""
+        hub = self.shared(rounds=4, samples_per_step=2)
+        more = {"per_device_train_batch_size": 2}
+        self.trainer(hub, tiny_gpt2(), data=Numbered(64), max_steps=2, **more).train()
+        wait_for(lambda: hub.head() == 1, "the first contribution")
+        for options, found in (({}, "63-samples"), ({"data_fingerprint": "mine"}, "mine")):
+            with self.assertRaisesRegex(atoll.FailedPrecondition, f"fingerprint is {found}, that of the first contribution, by worker 'w0', "
+                                        "is 64-samples.*atollctl run reset-data"):
+                self.trainer(hub, tiny_gpt2(), "w1", data=Numbered(63), options=options, **more).train()
+        self.assertEqual(hub.contributors(), {1: ["w0"]})
+        for name, count, options in (("w1", 64, {}), ("w2", 63, {"data_fingerprint": None})):
+            self.trainer(hub, tiny_gpt2(), name, data=Numbered(count), max_steps=2, options=options, **more).train()
+            self.assertEqual(self.callback.run.end_reason, atoll.EndReason.DRAINED)
+
+    def test_data_of_the_workers_own_may_have_any_length(self):
+        hub = self.coordinator(rounds=4, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
+        for name, count in (("w0", 64), ("w1", 63)):
+            self.trainer(hub, tiny_gpt2(), name, data=Numbered(count), max_steps=2).train()
+            self.assertEqual(self.callback.run.end_reason, atoll.EndReason.DRAINED)
 
     def test_an_exception_leaves_without_a_push(self):
         """Wherever it comes from; and the same Trainer can train again."""
@@ -373,6 +394,14 @@ class LightningTest(RunTest):
 
     def test_a_loader_that_is_made_for_each_epoch_follows_too(self):
         self.follows_the_run(reload_dataloaders_every_n_epochs=1, limit_train_batches=5)
+
+    def test_workers_with_data_of_another_length_are_rejected(self):
+        hub = self.coordinator(rounds=4, steps=4, data={"mode": "shared", "partitions": 2})
+        self.fit(hub, Tiny(), max_epochs=1)
+        wait_for(lambda: hub.head() == 1, "the first contribution")
+        other = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(11, 4), torch.ones(11, 1)), batch_size=3)
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "fingerprint is 11-samples, that of .* is 12-samples"):
+            self.fit(hub, Tiny(), other)
 
     def test_data_without_indices_is_rejected(self):
         hub = self.coordinator(rounds=3, steps=2, batch=2, data={"mode": "shared", "partitions": 8})
