@@ -194,6 +194,18 @@ class TransformersTest(RunTest):
             self.trainer(hub, tiny_gpt2(), name, data=Numbered(count), max_steps=2).train()
             self.assertEqual(self.callback.run.end_reason, atoll.EndReason.DRAINED)
 
+    def test_a_signal_ends_a_trainer_that_waits(self):
+        """Before its first step there is nothing to keep, so the program ends as without Atoll."""
+        for number, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)):
+            log = f"waits-{int(number)}.log"
+            process = self.spawn("waiting_trainer.py", "127.0.0.1:1", self.folder / "state", log=log)
+            wait_for(lambda: "waiting for the coordinator" in self.log(log), "the join to wait")
+            process.send_signal(number)
+            self.assertEqual(process.wait(PATIENCE_S), code, self.log(log))
+            self.assertIn("atoll.join ended before the first step", self.log(log))
+            for said in ("stepped", "trained"):
+                self.assertNotIn(f"{said}\n", self.log(log))
+
     def test_an_exception_leaves_without_a_push(self):
         """Wherever it comes from; and the same Trainer can train again."""
         hub = self.coordinator(rounds=3, steps=4, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
