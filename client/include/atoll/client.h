@@ -108,7 +108,7 @@ typedef struct atl_option {
 typedef struct atl_tensor {
   uint32_t size;        /* sizeof(atl_tensor) */
   uint32_t rank;        /* number of dimensions, at most 8; 0: a scalar */
-  const char* name;     /* unique, 1 to 512 bytes */
+  const char* name;     /* unique, 1 to 512 bytes of printable ASCII without spaces; not "__metadata__" */
   const int64_t* shape; /* `rank` positive numbers */
   uint32_t flags;       /* ATL_TENSOR_* */
   uint32_t reserved;    /* 0 */
@@ -122,16 +122,16 @@ enum {
 
 typedef uint32_t atl_event_kind;
 enum {
-  ATL_EVENT_JOINED = 1, /* the run is known: atl_run_json. Answer ATL_DONE, or ATL_FAILED to leave */
-  ATL_EVENT_READ = 2,   /* copy the caller's tensors to where `pieces` say */
-  ATL_EVENT_WRITE = 3,  /* copy from there into the caller's tensors; the optimizer keeps its state */
-  ATL_EVENT_STEP = 4,   /* run one inner optimizer step at `learning_rate` on the next samples */
-  ATL_EVENT_PARTITION =
-      5, /* from now on read part `partition` of `partitions` of the data, from its first sample */
-  ATL_EVENT_SEEK = 6, /* continue in the data after `samples` samples of that part */
-  ATL_EVENT_SAVE = 7, /* hand over everything that the next steps depend on besides the parameters */
-  ATL_EVENT_LOAD =
-      8, /* take up `state` (`state_bytes` bytes) from an earlier SAVE, the place in the data too */
+  ATL_EVENT_JOINED = 1,    /* the run is known: atl_run_json. Answer ATL_DONE, or ATL_FAILED to leave */
+  ATL_EVENT_READ = 2,      /* copy the caller's tensors to where `pieces` say */
+  ATL_EVENT_WRITE = 3,     /* copy from there into the caller's tensors; the optimizer keeps its state */
+  ATL_EVENT_STEP = 4,      /* run one inner optimizer step at `learning_rate` on the next samples */
+  ATL_EVENT_PARTITION = 5, /* from now on read part `partition` of `partitions` of the data, from its first
+                              sample. Only with shared data */
+  ATL_EVENT_SEEK = 6,      /* continue in the data after `samples` samples of that part */
+  ATL_EVENT_SAVE = 7,      /* hand over everything that the next steps depend on besides the parameters */
+  ATL_EVENT_LOAD = 8, /* take up `state` (`state_bytes` bytes) from an earlier SAVE, the place in the data
+                         too. With shared data PARTITION and SEEK follow, which replace that place */
   ATL_EVENT_EVALUATE =
       9, /* mean loss of the parameters as they are now, on at most `max_batches` held-out batches */
   ATL_EVENT_END = 10 /* the worker has left: `end_code` and `text` say why. No answer; call atl_close */

@@ -52,7 +52,7 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 /// One tensor. The order of the parameters is theirs in the run.
 struct Parameter {
-  std::string name;
+  std::string name;                 ///< unique, printable ASCII without spaces
   std::vector<std::int64_t> shape;  ///< empty: a scalar
   /// The tensor, row-major; it must outlive the client. Client::Run() copies from and to it. Null: you answer
   /// READ and WRITE.
@@ -341,7 +341,8 @@ class Snapshot {
     std::uint64_t elements = 0;
   };
 
-  /// Pulls the newest version; waits until it is there. Throws Error.
+  /// Pulls the newest version. Waits at most a minute for a coordinator that does not answer, or a run
+  /// without a published version; with the option wait-forever without end. Throws Error.
   explicit Snapshot(const Options& options) : Snapshot(options, [] { return false; }) {}
 
   /// Asks `cancelled` about four times a second while it waits, and gives up when it returns true: an Error
