@@ -20,7 +20,8 @@ Options:
   --workers N        number of workers (new run: 4; continued run: its planned number, plus those added since)
   --rounds N         rounds (outer steps) in total; default for a new run: as in configs/quickstart.yaml. A run can
                      get more rounds than it has, but not fewer
-  --kill-a-worker    kill one worker (kill -9) during the run; the coordinator's launcher restarts it
+  --kill-a-worker    kill the last worker (kill -9) after a third of the rounds that are left; the coordinator's launcher
+                     restarts it
   --dir DIR          folder of the run: a new or empty folder, or one that the quickstart created (default: run/quickstart
                      in the repository)
   --preset NAME      build preset (release)
@@ -483,6 +484,9 @@ tell_budget() {
 }
 
 finish() {
+  local wanted
+  wanted=$(asked launcher target)  # more than planned if some were added by hand
+  [ "${wanted:-0}" -gt "$workers" ] || wanted=$workers
   say "Result"
   "$bin/atollctl" --admin "$admin_address" status --summary
   if [ -s "$logs/first_loss" ]; then sed 's/^/   /' "$logs/first_loss"; fi
@@ -501,7 +505,7 @@ finish() {
    logs             $logs
    train further    $again$dir_option
    write more       $here/$bin/atoll-worker generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
-   more workers     $again$dir_option --workers $((workers + 1))
+   more workers     $again$dir_option --workers $((wanted + 1))
    start over       $again --fresh$dir_option
 HERE
 }

@@ -107,12 +107,13 @@ else
   echo "clang++ is not installed: not tried"
 fi
 
-# The promises of the C++ header.
+# The promises of the C++ header. The program finds the library by the rpath of docs/reference/cpp_client.md.
 sed 's/workers: 2, rounds: 30/workers: 1, rounds: 100000/' "$work/run.yaml" >"$work/long.yaml"
 quietly g++ -std=c++17 -pthread "$source_dir/tests/packaging/wrapper_cases.cc" -o "$work/cases" \
-  $(PKG_CONFIG_PATH=$(pkgconfig_dir "$prefix") pkg-config --cflags --libs atoll-client)
+  $(PKG_CONFIG_PATH=$(pkgconfig_dir "$prefix") pkg-config --cflags --libs atoll-client) \
+  -Wl,-rpath,"$(PKG_CONFIG_PATH=$(pkgconfig_dir "$prefix") pkg-config --variable=libdir atoll-client)"
 start_coordinator "$work/long.yaml" "$work/cases-run"
-LD_LIBRARY_PATH=$(dirname "$(pkgconfig_dir "$prefix")") "$work/cases" "$address" "$work/cases-run" || die "the C++ header breaks a promise"
+"$work/cases" "$address" "$work/cases-run" || die "the C++ header breaks a promise"
 end_coordinator
 
 # A newer version, and another component, are refused with a reason.

@@ -197,6 +197,14 @@ class Quickstart(unittest.TestCase):
         self.assertFalse((place / "model.safetensors").exists(), self.output())
         self.assertEqual((place / "notes.txt").read_text(), "mine")
 
+    def test_the_end_counts_the_workers_that_were_added_by_hand(self):
+        process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
+        self.wait_for(process, r"^training: version [1-9]")
+        for command in ("workers add 2", "run stop --yes"):
+            subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], *command.split()], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(process.wait(100), 0, self.output())
+        self.assertRegex(self.output(), r"(?m)^ +more workers +\S+ --workers 4$")
+
     def test_waits_for_another_build_takes_other_ports_and_fails_quietly(self):
         taken = socket.socket()
         self.addCleanup(taken.close)
