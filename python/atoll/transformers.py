@@ -55,6 +55,12 @@ class AtollCallback(TrainerCallback):
             self._loader.skip_batches, self._loader = 0, None  # only of the first pass
         return control
 
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> Any:
+        if self.run is not None and not self.run.running:
+            # The worker left before its first step. The Trainer looks at should_training_stop only after one, which must change nothing.
+            model.zero_grad(set_to_none=True)
+        return control
+
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         if self.run is not None and not self.run.step(samples=0):
             control.should_training_stop = True

@@ -98,6 +98,16 @@ class TransformersTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(self.callback.run.samples, 4 * (6 + trainer.state.global_step))
 
+    def test_a_run_that_is_over_gives_its_last_version(self):
+        hub = self.coordinator(rounds=2, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
+        for _ in range(2):
+            trainer = self.trainer(hub, tiny_gpt2(), weight_decay=0.1)
+            trainer.train()
+            self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+            published = atoll.pull(hub.data)
+            for name, parameter in trainer.model.named_parameters():
+                self.assertTrue(torch.equal(parameter, published[name]), name)
+
     def test_the_trainer_reads_its_part_of_shared_data(self):
         hub = self.coordinator(rounds=2, steps=2, batch=4, learning_rate=0.01, data={"mode": "shared", "partitions": 2},
                                model={"external": {"context": 16}})
