@@ -1,4 +1,4 @@
-"""The C interface (include/atoll/client.h) by ctypes. No other module of the package uses ctypes.
+"""The C interface (include/atoll/client.h) by ctypes. No other module of the package calls a library.
 
 Pointers in an event stay valid until its answer. Views of foreign memory are memoryviews of float32 ("f") or bytes ("B").
 """

@@ -46,6 +46,7 @@ class DataPosition:
         self._undo: Optional[Callable[[], None]] = None  # gives the loader its own sampler back
         self._batch_size = 0  # of a loader that reads a part; 0: batches are looked at
         self._counting = False  # a loader that the loop iterates over counts its batches
+        self._following: Any = None  # that loader
         self._loader: Any = None
         self._iterator: Any = None
         self._first: List[Any] = []  # a batch that was taken ahead
@@ -123,13 +124,16 @@ class DataPosition:
         """Leaves the loader as its owner made it."""
         if self._undo is not None:
             self._undo()
-        self._undo, self._iterator, self._batch_size, self._counting = None, None, 0, False
+        self._undo, self._iterator, self._batch_size, self._counting, self._following = None, None, 0, False, None
 
     def follow_run(self, loader: Any, required: bool = False) -> bool:
         """Makes a torch DataLoader that the loop iterates over read this worker's part of shared data, wherever the run moves it.
 
         False: it cannot; FailedPrecondition where that is `required`.
         """
+        if self._counting and loader is not self._following:
+            warn("another loader follows the run from here on: the one that was given to follow_run before reads its own data again",
+                 stacklevel=3)
         self.release()
         replaced = self._read_part(loader)
         if replaced is None and required:
@@ -141,7 +145,7 @@ class DataPosition:
                 unfollow()
                 replaced.undo()
 
-            self._undo, self._counting = undo, True
+            self._undo, self._counting, self._following = undo, True, loader
         return replaced is not None
 
     def count(self, samples: int) -> None:

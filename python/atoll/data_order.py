@@ -9,9 +9,14 @@ import sys
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .errors import InvalidArgument
+from .progress import warn
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _ROUNDS = 6
+# Samplers that visit every sample once in a pass, of torch, torchdata, accelerate, Lightning and Transformers.
+_ORDERS = {"SequentialSampler", "RandomSampler", "DistributedSampler", "LengthGroupedSampler", "DistributedLengthGroupedSampler"}
 
 
 class SampleOrder:
@@ -102,6 +107,7 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
         return None
     size = size // readers if split else size
     before, samples = inner.sampler, len(loader.dataset)
+    _check_sampler(before, samples)
     length = len(before) if hasattr(before, "__len__") else samples
     if readers > 1:
         inner.sampler = RunSampler(samples, places, size, length)
@@ -112,6 +118,19 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
         inner.sampler = before
 
     return Replaced(undo, size)
+
+
+def _check_sampler(sampler: Any, samples: int) -> None:
+    """The run's order takes the place of one that visits every sample. Another one chooses samples, which the run would not do."""
+    kinds = {kind.__name__ for kind in type(sampler).__mro__}
+    if kinds & _ORDERS or isinstance(sampler, RunSampler):
+        return
+    what = (f"the loader draws its samples with a {type(sampler).__name__}, and the run divides its data: it would read all {samples} samples "
+            "of the dataset, each as often as the others. For a part of a dataset give a loader over torch.utils.data.Subset(dataset, "
+            "indices). For other weights set data.mode: local in the run's configuration")
+    if kinds & {"SubsetRandomSampler", "WeightedRandomSampler"} or (hasattr(sampler, "__len__") and len(sampler) != samples):
+        raise InvalidArgument(what)
+    warn(what, stacklevel=6)
 
 
 def uneven_reading(samples: int, partitions: int, configuration: Dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from .session import Session
 
 Path = Union[str, "os.PathLike[str]"]
 
+PATHS = ("state_dir", "log_file", "token_file", "tls_ca", "tls_cert", "tls_key", "engine")
 NOT_EMPTY = ("name", "token_file", "tls_ca", "tls_cert", "tls_key", "expect_run")
 
 
@@ -51,6 +52,7 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
                       drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
     """
     _check_not_empty({"name": name, **options})
+    options, state_dir = _absolute(options), _absolute({"state_dir": state_dir})["state_dir"]
     ranks = find_island(island)
     parameters = _model_of(model, ranks, base_fingerprint, buffers)
     inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
@@ -72,7 +74,7 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
     minute for a coordinator that does not answer, or a run without a published version; with wait_forever=True, until there is one.
     """
     _check_not_empty(options)
-    version, run, found = pull_views({"coordinator": coordinator, **options})
+    version, run, found = pull_views({"coordinator": coordinator, **_absolute(options)})
     snapshot = Snapshot()
     snapshot.version, snapshot.run = version, run
     make = _array_maker()
@@ -89,6 +91,16 @@ def _check_not_empty(options: Mapping[str, Any]) -> None:
     for name in NOT_EMPTY:
         if options.get(name) == "" or options.get(name.replace("_", "-")) == "":
             raise InvalidArgument(f"the option {name} is empty: give a value, or None to leave the option out")
+
+
+def _absolute(options: Dict[str, Any]) -> Dict[str, Any]:
+    """A restart of the worker opens the same files, also after os.chdir(). `~` is the home folder, as in a shell."""
+    def resolve(name: str, value: Any) -> Any:
+        if name.replace("-", "_") not in PATHS or not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+            return value
+        return os.path.abspath(os.path.expanduser(os.fspath(value)))
+
+    return {name: resolve(name, value) for name, value in options.items()}
 
 
 def _log_beside(state_dir: Path) -> Optional[str]:

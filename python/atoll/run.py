@@ -26,6 +26,7 @@ class Run:
         self._session, self._inner, self._data, self._ranks = session, inner, data, ranks
         self._max_batches, self._max_seconds = max_batches_per_step, max_seconds_per_step
         self._closed = False
+        self._steps: Any = None  # of the newest call of steps()
         self._loss: Optional[float] = None
         self._stepped: Optional[Dict[str, Any]] = None  # the step that was taken and not answered yet
         self._last: Dict[str, float] = {}  # of the last step; the engine's status is a moment older
@@ -43,6 +44,7 @@ class Run:
         """
         self._check_open()
         self._data.attach(loader)
+        self._steps = mine = object()
         while self._advance():
             try:
                 batch = self._data.next()
@@ -51,6 +53,9 @@ class Run:
                 continue
             self._count_batch(batches.count(batch, self.context)[1])
             yield batch
+            if self._steps is not mine:
+                raise FailedPrecondition("another run.steps(loader) has begun since, and a run takes its batches from one loader at a time: "
+                                         "end this loop first, or join the loaders into one that gives a batch of both")
 
     def step(self, loss: Any = None, tokens: Optional[int] = None, samples: Optional[int] = None) -> bool:
         """For a loop that does not use steps(): call it after each optimizer step. False: the worker has left, end the loop.

@@ -166,6 +166,7 @@ class Session:
             self._open()
             return
         self.end = message
+        self.signals.remove()  # there is nothing left to drain: a signal is the caller's again
         if reason is EndReason.FAILED:
             raise error_of(message["end_code"], message["text"])
         own = reason is not EndReason.FINISHED and self._begun

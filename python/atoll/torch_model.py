@@ -15,23 +15,29 @@ from .torch_buffers import Buffer, averaged_buffers
 
 EXACT = (torch.float32, torch.float64)
 REDUCED = (torch.bfloat16, torch.float16)
-WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")  # attributes that only wrappers have
+PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
 
 
-def canonical_name(name: str) -> str:
-    """The name without what DistributedDataParallel, torch.compile and checkpoint wrappers put into it."""
-    for wrapper in WRAPPERS:
-        while name.startswith(wrapper):
-            name = name[len(wrapper):]
-        name = name.replace("." + wrapper, ".")
-    return name
+def canonical_name(root: torch.nn.Module, name: str) -> str:
+    """The name without what DistributedDataParallel, torch.compile and checkpoint wrappers put into it.
+
+    `name`: of a parameter or buffer of `root`. A module of the user's that is called `module` keeps its name.
+    """
+    kept: List[str] = []
+    owner: Any = root
+    for part in name.split("."):
+        if part not in WRAPPERS and not (part == "module" and isinstance(owner, PARALLEL)):
+            kept.append(part)
+        owner = getattr(owner, part, None)
+    return ".".join(kept)
 
 
 def innermost(module: torch.nn.Module) -> torch.nn.Module:
     """The module under DistributedDataParallel, DataParallel and torch.compile."""
     while True:
         inner = getattr(module, "_orig_mod", None)
-        if inner is None and isinstance(module, (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)):
+        if inner is None and isinstance(module, PARALLEL):
             inner = module.module
         if inner is None:
             return module
@@ -67,7 +73,7 @@ class TorchModel(Model):
         self.fingerprint = _fingerprint(frozen) if base_fingerprint is None and frozen else base_fingerprint or ""
 
     def _take_buffers(self, module: torch.nn.Module) -> List[Buffer]:
-        buffers = [Buffer(canonical_name(name), owner, attribute) for name, owner, attribute in averaged_buffers(module, EXACT + REDUCED)]
+        buffers = [Buffer(canonical_name(module, name), owner, attribute) for name, owner, attribute in averaged_buffers(module, EXACT + REDUCED)]
         for buffer in buffers:
             _check_memory(buffer.name, buffer.tensor, "buffer")
             self.specs.append(TensorSpec(buffer.name, tuple(buffer.tensor.shape), averaged=True))
@@ -149,7 +155,7 @@ def _parameters(module: torch.nn.Module) -> Tuple[List[Tuple[str, Any]], List[Tu
     trained: List[Tuple[str, Any]] = []
     frozen: List[Tuple[str, Any]] = []
     for name, parameter in module.named_parameters():
-        (trained if parameter.requires_grad else frozen).append((canonical_name(name), parameter))
+        (trained if parameter.requires_grad else frozen).append((canonical_name(module, name), parameter))
     return trained, frozen
 
 

@@ -72,8 +72,10 @@ class NamesTest(unittest.TestCase):
         self.assertEqual(specs(torch.nn.DataParallel(Adapter())), plain)
         if NEW:
             self.assertEqual(specs(torch.compile(Adapter())), plain)
-        self.assertEqual(canonical_name("module._orig_mod.h.0._orig_mod.w"), "h.0.w")
-        self.assertEqual(canonical_name("my_module.w"), "my_module.w")
+        inner = torch.nn.Module()
+        inner.module = torch.nn.Module()
+        inner.module._orig_mod = torch.nn.Linear(2, 1)  # a compiled part of the user's own `module`
+        self.assertEqual(canonical_name(torch.nn.DataParallel(inner), "module.module._orig_mod.weight"), "module.weight")
 
     def test_only_trained_parameters_are_exchanged_and_the_base_has_a_fingerprint(self):
         one, same, other = (TorchModel(Adapter(seed), Island()) for seed in (1, 1, 2))

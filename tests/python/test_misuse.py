@@ -1,0 +1,149 @@
+"""Loops that would train on the wrong data, or lose a name or a signal, without a word."""
+import os
+import pathlib
+import signal
+import unittest
+import warnings
+
+import torch
+from torch.utils.data import DataLoader, RandomSampler, Subset, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
+
+import atoll
+from fixture import RunTest
+from test_run import loader, model_and_optimizer, take_step
+
+
+def numbered(**more):
+    dataset = TensorDataset(torch.arange(40.0)[:, None].expand(40, 4), torch.zeros(40, 1))
+    return dataset, lambda sampler: DataLoader(dataset, batch_size=3, sampler=sampler, **more)
+
+
+class MisuseTest(RunTest):
+    def join(self, hub, model, optimizer, name="w0", **more):
+        return atoll.join(hub.data, model, optimizer, **self.options(name, **more))
+
+    def test_a_sampler_that_chooses_samples_is_rejected_over_shared_data(self):
+        hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 2})
+        dataset, load = numbered()
+        model, optimizer = model_and_optimizer()
+        odd = load(Odd(dataset))
+        with self.join(hub, model, optimizer) as run:
+            for sampler in (SubsetRandomSampler(range(20)), WeightedRandomSampler([1.0] * 40, 40), Short(dataset)):
+                with self.assertRaisesRegex(atoll.InvalidArgument, f"draws its samples with a {type(sampler).__name__}.*read all 40 samples.*Subset"):
+                    next(run.steps(load(sampler)))
+                with self.assertRaisesRegex(atoll.InvalidArgument, type(sampler).__name__):
+                    run.follow_run(load(sampler))
+            with self.assertWarnsRegex(UserWarning, "draws its samples with a Odd"):
+                next(run.steps(odd))
+            seen = []
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                for batch in run.steps(DataLoader(Subset(dataset, range(20)), batch_size=3, sampler=RandomSampler(range(20)))):
+                    seen += batch[0][:, 0].tolist()
+                    take_step(model, optimizer, batch)
+        self.assertFalse([warning for warning in said if "draws its samples" in str(warning.message)])
+        self.assertTrue(seen)
+        self.assertLess(max(seen), 20)
+
+    def test_two_loops_over_steps_at_once_are_an_error(self):
+        hub = self.coordinator(rounds=2, steps=4)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub, model, optimizer) as run:
+            with warnings.catch_warnings(), self.assertRaisesRegex(atoll.FailedPrecondition, r"another run.steps\(loader\) has begun since"):
+                warnings.simplefilter("ignore")  # a step of two batches is larger than the run's
+                for one, _ in zip(run.steps(loader()), run.steps(loader())):
+                    take_step(model, optimizer, one)
+            for batch in run.steps(loader()):  # one after the other is no error
+                take_step(model, optimizer, batch)
+                break
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+
+    def test_a_second_loader_that_follows_the_run_is_said(self):
+        hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 2})
+        _, load = numbered()
+        first, second = load(None), load(None)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub, model, optimizer) as run:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertTrue(run.follow_run(first))
+                self.assertTrue(run.follow_run(first))
+            with self.assertWarnsRegex(UserWarning, "another loader follows the run from here on"):
+                self.assertTrue(run.follow_run(second))
+            run.stop()
+
+    def test_a_signal_after_the_end_is_the_callers(self):
+        hub = self.coordinator(rounds=1, steps=2)
+        model, optimizer = model_and_optimizer()
+        got = []
+        before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+        self.addCleanup(signal.signal, signal.SIGTERM, before)
+        with self.join(hub, model, optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+            os.kill(os.getpid(), signal.SIGTERM)
+            with self.assertRaises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+        self.assertEqual(got, [signal.SIGTERM])
+
+    def test_a_restart_finds_the_state_directory_in_another_folder(self):
+        hub = self.coordinator(rounds=4, steps=2)
+        model, optimizer = model_and_optimizer()
+        here, there = pathlib.Path.cwd(), self.folder / "there"
+        there.mkdir()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.folder)
+        steps = 0
+        with self.join(hub, model, optimizer, state_dir="state", log_file="w0.log") as run:
+            os.chdir(there)
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+                steps += 1
+                if steps == 2:
+                    hub.ctl("workers", "restart", "w0")
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual(list(there.iterdir()), [])
+
+    def test_a_module_called_module_keeps_its_name(self):
+        hub = self.coordinator(rounds=1, steps=1)
+
+        class Outer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.module = torch.nn.Linear(4, 1)
+
+            def forward(self, inputs):
+                return self.module(inputs)
+
+        model = Outer()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.join(hub, torch.nn.DataParallel(model), optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        published = atoll.pull(hub.data)
+        self.assertEqual(sorted(published), ["module.bias", "module.weight"])
+        Outer().load_state_dict(published)
+
+
+class Odd(torch.utils.data.Sampler):
+    """Visits every sample, in an order of its own."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __iter__(self):
+        return iter(range(len(self.dataset)))
+
+    def __len__(self):
+        return len(self.dataset)
+
+
+class Short(Odd):
+    def __len__(self):
+        return 7
+
+
+if __name__ == "__main__":
+    unittest.main()
