@@ -109,6 +109,9 @@ class Library:
             except OSError as failure:
                 failures.append(str(failure))
                 continue
+            if not hasattr(library, "atl_api_version"):
+                failures.append(f"{path} is another library")
+                continue
             self.path = path
             return library
         raise NotFound(f"cannot load {NAME}: {'; '.join(failures)}. Install Atoll, or set ATOLL_LIBRARY to the path of the library")
