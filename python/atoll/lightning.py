@@ -5,7 +5,7 @@
 """
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 try:
     from lightning.pytorch.callbacks import Callback
@@ -21,13 +21,21 @@ from .run import Run
 class AtollCallback(Callback):
     """Joins when training begins, and ends training when the worker has left the run. The arguments are those of atoll.join.
 
-    When training raises, the worker leaves without a push. `counts`: with several optimizers, the index of the one whose steps count.
+    When training ends, the worker pushes and leaves before on_train_end of any callback, which may replace the parameters. When training
+    raises, it leaves without a push. `counts`: with several optimizers, the index of the one whose steps count.
     """
 
     def __init__(self, coordinator: str, counts: Optional[int] = None, **options: Any):
         self.run: Optional[Run] = None
         self._coordinator, self._counts, self._options = coordinator, counts, options
         self._followed: Any = None  # the loader that follows the run
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if stage == "fit":  # a new list: the Trainer is going through the old one
+            trainer.callbacks = [_First(self), *_without_first(trainer, self)]
+
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        trainer.callbacks = _without_first(trainer, self)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         optimizers = list(trainer.optimizers)
@@ -71,3 +79,17 @@ class AtollCallback(Callback):
         fetcher = getattr(trainer.fit_loop, "_data_fetcher", None)
         if fetcher is not None:
             iter(fetcher)
+
+
+class _First(Callback):
+    """The first of the Trainer's callbacks, so that no other has replaced the parameters when the worker pushes its last steps."""
+
+    def __init__(self, owner: AtollCallback):
+        self.owner = owner
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        self.owner.on_train_end(trainer, pl_module)
+
+
+def _without_first(trainer: Any, owner: AtollCallback) -> List[Any]:
+    return [one for one in trainer.callbacks if not (isinstance(one, _First) and one.owner is owner)]

@@ -16,6 +16,8 @@ from atoll.data import DataPosition
 from atoll.data_order import PartitionSampler, SampleOrder
 from fixture import PATIENCE_S, RunTest, wait_for
 
+TAKES_ONE_WORKERS_VALUES = {"outer": {"optimizer": "sgd", "momentum": 0, "learning_rate": 1}, "codec": {"push": "fp32", "pull_delta": "none"}}
+
 
 def tiny_gpt2():
     torch.manual_seed(3)
@@ -74,7 +76,8 @@ class TransformersTest(RunTest):
         arguments = transformers.TrainingArguments(**{
             "output_dir": str(self.folder / "out"), "per_device_train_batch_size": 4, "max_steps": max_steps, "report_to": [],
             "save_strategy": "no", "use_cpu": True, "disable_tqdm": True, **more})
-        return transformers.Trainer(model, arguments, train_dataset=data or sentences(), callbacks=[self.callback, *callbacks])
+        return transformers.Trainer(model, arguments, train_dataset=data or sentences(), eval_dataset=sentences(4),
+                                    callbacks=[self.callback, *callbacks])
 
     def test_the_trainer_stops_with_the_run(self):
         hub = self.coordinator(rounds=3, steps=4, batch=8, learning_rate=0.01, model={"external": {"context": 16}})
@@ -236,7 +239,7 @@ class TransformersTest(RunTest):
         data = Numbered(24, fails_at=14)
         trainer = self.trainer(hub, tiny_gpt2(), data=data, max_steps=2, gradient_accumulation_steps=2, per_device_train_batch_size=2)
         trainer.callback_handler.callbacks.insert(0, other)
-        for at, failure in (("", ZeroDivisionError), ("substep", KeyError), ("end", KeyError)):
+        for at, failure, head in (("", ZeroDivisionError, 0), ("substep", KeyError, 0), ("end", KeyError, 1)):  # training was over
             other.at = at
             trainer.args.max_steps = 1 if at == "end" else 1000
             with self.assertRaises(failure):
@@ -245,11 +248,68 @@ class TransformersTest(RunTest):
             self.assertEqual((signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)), before)
             self.assertEqual(len(trainer.model._forward_pre_hooks), 0)
             self.assertNotIn("step", vars(trainer.optimizer.optimizer))
-            self.assertEqual(hub.head(), 0)
+            wait_for(lambda head=head: hub.head() == head, "the steps of a training that was over")
         other.at, trainer.args.max_steps = "", 1000
         trainer.train()
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
-        self.assertEqual(hub.contributors(), {1: ["w0"], 2: ["w0"], 3: ["w0"]})
+        self.assertEqual(hub.contributors(), {version: ["w0"] for version in range(1, 5)})  # the first has one step
+
+    def ends_within_a_round(self, stops, replaces, **more):
+        """(published, trained values of the last step) of a Trainer that stops after 6 of 8 steps and then replaces the parameters."""
+        hub = self.coordinator(rounds=3, steps=8, batch=4, learning_rate=0.01, model={"external": {"context": 16}},
+                               **TAKES_ONE_WORKERS_VALUES)
+        trained = {}
+
+        class Records(transformers.TrainerCallback):
+            def on_step_end(self, *_, model, **__):
+                trained.update({name: parameter.detach().clone() for name, parameter in model.named_parameters()})
+
+        model = tiny_gpt2()
+        trainer = self.trainer(hub, model, callbacks=[Records(), *stops], eval_strategy="steps", eval_steps=2, save_strategy="steps",
+                               save_steps=2, **more)
+        trainer.callback_handler.callbacks.insert(0, replaces)
+        trainer.train()
+        self.assertEqual((trainer.state.global_step, self.callback.run.end_reason), (6, atoll.EndReason.DRAINED))
+        wait_for(lambda: hub.head() == 1, "the pushed steps to be merged")
+        self.assertEqual(hub.contributed_steps(), {1: {"w0": 6}})
+        published = atoll.pull(hub.data)
+        for name, values in published.items():
+            torch.testing.assert_close(values, trained[name], rtol=0, atol=1e-6, msg=name)
+        replaced = dict(trainer.model.named_parameters())
+        self.assertFalse(torch.allclose(published["transformer.wte.weight"], replaced["transformer.wte.weight"], atol=1e-4))
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), [f"checkpoint-{step}" for step in (2, 4, 6)])
+        for owner, name in ((trainer, "_load_best_model"), (trainer.callback_handler, "on_train_end")):
+            self.assertNotIn(name, vars(owner))
+        return trainer
+
+    def test_the_best_checkpoint_is_not_pushed(self):
+        """The Trainer loads it at its end. The loss falls, and the largest is taken for the best, so EarlyStoppingCallback ends after 6 steps."""
+        stops = transformers.EarlyStoppingCallback(early_stopping_patience=2)
+        trainer = self.ends_within_a_round([stops], transformers.TrainerCallback(), load_best_model_at_end=True,
+                                           metric_for_best_model="eval_loss", greater_is_better=True)
+        self.assertTrue(trainer.state.best_model_checkpoint.endswith("checkpoint-2"))
+
+    def test_values_that_another_callback_writes_at_the_end_are_not_pushed(self):
+        class Replaces(transformers.TrainerCallback):
+            def on_train_end(self, *_, model, **__):
+                with torch.no_grad():
+                    for parameter in model.parameters():
+                        parameter.fill_(7)
+
+        self.ends_within_a_round([], Replaces(), max_steps=6)
+
+    def test_the_best_checkpoint_with_a_loop_of_its_own_is_rejected(self):
+        hub = self.coordinator(rounds=2, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
+        trainer = self.trainer(hub, tiny_gpt2(), eval_strategy="steps", eval_steps=2, save_strategy="steps", save_steps=2,
+                               load_best_model_at_end=True)
+
+        class Own(transformers.Trainer):
+            _inner_training_loop = transformers.Trainer._inner_training_loop.__wrapped__
+
+        trainer.__class__ = Own
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "load_best_model_at_end is set, .* Set load_best_model_at_end=False"):
+            trainer.train()
+        self.assertEqual(hub.head(), 0)
 
     def test_a_trainer_with_a_loop_of_its_own_is_warned_about(self):
         hub = self.coordinator(rounds=2, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
@@ -360,11 +420,11 @@ class Counted(Tiny):
 
 
 class LightningTest(RunTest):
-    def fit(self, hub, module, data=None, **more):
+    def fit(self, hub, module, data=None, before=(), options=None, **more):
         from test_run import loader
-        self.callback = atoll.lightning.AtollCallback(hub.data, **self.options())
+        self.callback = atoll.lightning.AtollCallback(hub.data, **self.options(), **(options or {}))
         trainer = lightning.Trainer(max_epochs=more.pop("max_epochs", -1), logger=False, enable_checkpointing=False, accelerator="cpu",
-                                    enable_progress_bar=False, enable_model_summary=False, callbacks=[self.callback], **more)
+                                    enable_progress_bar=False, enable_model_summary=False, callbacks=[*before, self.callback], **more)
         trainer.fit(module, *([] if hasattr(module, "trained") else [data or loader()]))
         return trainer
 
@@ -393,6 +453,28 @@ class LightningTest(RunTest):
         with self.assertRaises(ZeroDivisionError):
             self.fit(hub, Tiny(fails_at=2))
         self.assertEqual(hub.head(), 0)
+
+    def test_values_that_another_callback_writes_at_the_end_are_not_pushed(self):
+        """As WeightAveraging does, here with values that cannot be mistaken."""
+        trained = {}
+
+        class Replaces(lightning.Callback):
+            def on_train_end(self, trainer, module):
+                trained.update({name: parameter.detach().clone() for name, parameter in module.named_parameters()})
+                with torch.no_grad():
+                    for parameter in module.parameters():
+                        parameter.fill_(7)
+
+        hub = self.coordinator(rounds=3, steps=4, **TAKES_ONE_WORKERS_VALUES)
+        module, replaces = Tiny(), Replaces()
+        trainer = self.fit(hub, module, before=[replaces], max_steps=3)
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.DRAINED)
+        wait_for(lambda: hub.head() == 1, "the pushed steps to be merged")
+        self.assertEqual(hub.contributed_steps(), {1: {"w0": 3}})
+        for name, values in atoll.pull(hub.data).items():
+            torch.testing.assert_close(values, trained[name], rtol=0, atol=1e-6, msg=name)
+        self.assertTrue((module.layer.weight == 7).all())
+        self.assertEqual(trainer.callbacks[:2], [replaces, self.callback])
 
     def test_a_run_that_is_over(self):
         hub = self.coordinator(rounds=1, steps=1)
