@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import inspect
 from typing import Any, List, Optional
 
 try:
@@ -14,8 +15,11 @@ except ImportError:
 
 from . import batch as batches
 from .data_order import with_length_fingerprint
+from .errors import InvalidArgument
 from .joining import join
 from .run import Run
+
+MAX_BATCHES_PER_STEP = inspect.signature(join).parameters["max_batches_per_step"].default
 
 
 class AtollCallback(Callback):
@@ -38,6 +42,7 @@ class AtollCallback(Callback):
         trainer.callbacks = _without_first(trainer, self)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._check_accumulation(trainer)
         optimizers = list(trainer.optimizers)
         counted = optimizers[self._counts] if self._counts is not None else None
         self.run = join(self._coordinator, pl_module, optimizers if len(optimizers) > 1 else optimizers[0], counts=counted,
@@ -53,12 +58,17 @@ class AtollCallback(Callback):
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> Any:
         if self.run is None or not self.run.running:
             return -1  # ends the epoch; should_stop ends the rest
+        self._check_accumulation(trainer)  # GradientAccumulationScheduler changes it
         samples, tokens = batches.count(batch, self.run.context)
         self.run.count_batch(tokens, samples)
         return None
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if self.run is not None and not self.run.step(samples=0):
+        if self.run is None:
+            return
+        # Only on_train_batch_start counts batches. step() would count one that only accumulates gradients a second time.
+        stepped = self.run._stepped is not None
+        if not (self.run.step(samples=0) if stepped else self.run.running):
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
@@ -68,6 +78,12 @@ class AtollCallback(Callback):
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         if self.run is not None:
             self.run.abandon()
+
+    def _check_accumulation(self, trainer: Any) -> None:
+        accumulated, most = trainer.accumulate_grad_batches, self._options.get("max_batches_per_step", MAX_BATCHES_PER_STEP)
+        if accumulated > most:
+            raise InvalidArgument(f"the Trainer takes an optimizer step after accumulate_grad_batches={accumulated} batches, and the worker waits "
+                                  f"for one for max_batches_per_step={most}: give AtollCallback(..., max_batches_per_step={accumulated})")
 
     def _follow(self, trainer: Any) -> None:
         """Makes the Trainer's loader read this worker's part of shared data."""

@@ -442,6 +442,20 @@ class LightningTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(trainer.global_step, 6)
 
+    def test_as_many_batches_accumulate_as_may_pass_without_a_step(self):
+        hub = self.coordinator(rounds=2, steps=3, batch=12)
+        trainer = self.fit(hub, Tiny(), accumulate_grad_batches=4, options={"max_batches_per_step": 4})
+        self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
+        self.assertEqual((trainer.global_step, hub.tokens()), (6, 6 * 12))
+
+    def test_accumulation_of_more_batches_is_rejected(self):
+        grows = lightning.pytorch.callbacks.GradientAccumulationScheduler({0: 1, 1: 5})
+        hub = self.coordinator(rounds=2, steps=30)
+        for more in ({"accumulate_grad_batches": 5}, {"before": [grows]}):
+            with self.assertRaisesRegex(atoll.InvalidArgument, r"accumulate_grad_batches=5 .* AtollCallback\(..., max_batches_per_step=5\)"):
+                self.fit(hub, Tiny(), options={"max_batches_per_step": 4}, **more)
+        self.assertEqual(hub.head(), 0)
+
     def test_the_trainer_ends_first(self):
         hub = self.coordinator(rounds=5, steps=6)
         self.fit(hub, Tiny(), max_epochs=2)
