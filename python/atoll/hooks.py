@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 
 from .errors import InvalidArgument
+from .progress import warn
 
 
 class OptimizerHook:
@@ -106,8 +107,11 @@ class LearningRate:
 
     def __init__(self, optimizer: Any):
         self._optimizer = optimizer
-        rates = [float(group["lr"]) for group in optimizer.param_groups]
+        rates = _base_rates(optimizer)
         largest = max(rates)
+        if largest <= 0 and len(rates) > 1:
+            warn(f"the {len(rates)} parameter groups of the optimizer all have the learning rate 0, so their proportions are not known, and "
+                 "each gets the run's rate. Give the groups their rates before atoll.join, or use learning_rate='mine'", stacklevel=5)
         self._ratios = [rate / largest if largest > 0 else 1.0 for rate in rates]
 
     def set(self, rate: float) -> None:
@@ -117,6 +121,12 @@ class LearningRate:
                 group["lr"].fill_(rate * ratio)
             else:
                 group["lr"] = rate * ratio
+
+
+def _base_rates(optimizer: Any) -> List[float]:
+    """The groups' rates without what a scheduler makes of them: a warm-up has set `lr` to 0 before the first step."""
+    rates = [float(group.get("initial_lr", group["lr"])) for group in optimizer.param_groups]
+    return rates if max(rates) > 0 else [float(group["lr"]) for group in optimizer.param_groups]
 
 
 class LossWatch:

@@ -1,6 +1,7 @@
 """Cases of PyTorch: tied, frozen, adapters, types, wrappers, scalers, several optimizers."""
 import copy
 import math
+import shutil
 import time
 import unittest
 import unittest.mock
@@ -252,6 +253,49 @@ class JoinedTest(RunTest):
                 count += 1
                 self.assertEqual(first.param_groups[0]["lr"], 0.1)
         self.assertEqual(count, 6)
+
+    def rates_in_a_run(self, first, second, scheduler=None, tensor=False):
+        """The rates of two groups during a step of a run with the rate 0.1, and the warnings."""
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.AdamW([{"params": [model.weight], "lr": torch.tensor(first) if tensor else first},
+                                       {"params": [model.bias], "lr": torch.tensor(second) if tensor else second}])
+        kept = scheduler(optimizer) if scheduler else None
+        if not hasattr(self, "hub"):
+            self.coordinator(rounds=100, steps=3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run = atoll.join(self.hub.data, model, optimizer, **self.options())
+        for batch in run.steps(loader()):
+            take_step(model, optimizer, batch)
+            rates = tuple(round(float(group["lr"]), 6) for group in optimizer.param_groups)
+            break
+        run.abandon()
+        shutil.rmtree(self.folder / "state-w0")
+        del kept
+        return rates, [str(warning.message) for warning in caught]
+
+    def test_groups_keep_their_proportions_under_a_warm_up_that_begins_at_0(self):
+        schedulers = torch.optim.lr_scheduler
+
+        def warm_up(optimizer):
+            return schedulers.LambdaLR(optimizer, lambda step: min(1, step / 10))
+
+        def one_cycle(optimizer):
+            return schedulers.OneCycleLR(optimizer, max_lr=[0.5, 0.005], total_steps=100)
+
+        expected = ((0.1, 0.001), [])
+        self.assertEqual(self.rates_in_a_run(0.2, 0.002), expected)
+        self.assertEqual(self.rates_in_a_run(0.2, 0.002, warm_up), expected)
+        self.assertEqual(self.rates_in_a_run(0.2, 0.2, one_cycle), expected)
+        if NEW:  # rates as tensors
+            self.assertEqual(self.rates_in_a_run(0.2, 0.002, warm_up, tensor=True), expected)
+
+    def test_groups_of_unknown_proportions_warn(self):
+        rates, caught = self.rates_in_a_run(0.0, 0.0)
+        self.assertEqual(rates, (0.1, 0.1))
+        self.assertEqual(len(caught), 1)
+        self.assertIn("the 2 parameter groups of the optimizer all have the learning rate 0", caught[0])
+        self.assertIn("Give the groups their rates before atoll.join", caught[0])
 
     def test_a_closure(self):
         model = torch.nn.Linear(4, 1)
