@@ -10,6 +10,8 @@ import torch
 from .errors import InvalidArgument
 from .progress import warn
 
+LARGEST_SQUARES = 1e300  # finite in float64, also as the sum of many ranks
+
 
 class OptimizerHook:
     """Wraps `step` of one optimizer while a worker is joined. PyTorch 1.13 has no hooks of its own for it.
@@ -86,19 +88,29 @@ class OptimizerHook:
         local = [g.coalesce().values() if g.is_sparse else g for g in local]
         if not local:
             return 0.0
+        total = self._total(_square_sum(local))
         if getattr(self.optimizer, "found_inf", None) is not None:
             scale = getattr(self.optimizer, "grad_scale", None)
-            total = self._total(float(_square_sum(local)))
             return math.sqrt(total) / float(scale) if scale is not None and math.isfinite(total) else math.nan
-        total = self._total(float(_square_sum(local)))
         return math.sqrt(total) if math.isfinite(total) else None
 
 
-def _square_sum(tensors: List[torch.Tensor]) -> torch.Tensor:
+def _square_sum(tensors: List[torch.Tensor]) -> float:
+    """The sum of all squares. It is finite if and only if all values are."""
     if hasattr(torch, "_foreach_norm") and len({t.device for t in tensors}) == 1:
         norms = torch._foreach_norm(tensors)
     else:
         norms = [torch.linalg.vector_norm(t) for t in tensors]
+    total = float(_sum_of_squares(norms))
+    if math.isfinite(total):
+        return total
+    # A norm overflows in the type of its gradients sooner than they do: float16 ends at 65504, the squares of float32 at 3e38.
+    if not all(bool(torch.isfinite(t).all()) for t in tensors):
+        return math.inf
+    return min(float(_sum_of_squares([torch.linalg.vector_norm(t.to(torch.float64)) for t in tensors])), LARGEST_SQUARES)
+
+
+def _sum_of_squares(norms: List[torch.Tensor]) -> torch.Tensor:
     return torch.stack([n.to(device=norms[0].device, dtype=torch.float64) for n in norms]).square().sum()
 
 
