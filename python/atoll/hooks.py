@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -42,13 +43,15 @@ class OptimizerHook:
         had_own = name in vars(owner)
 
         @functools.wraps(original)
-        def step(*args: Any, **kwargs: Any) -> Any:
+        def step(_: Any, *args: Any, **kwargs: Any) -> Any:
             return self._step(original, *args, **kwargs)
 
-        setattr(owner, name, step)
+        # A bound method, as `step` is: a scheduler that is made now wraps its __func__.
+        bound = types.MethodType(step, owner)
+        setattr(owner, name, bound)
 
         def restore() -> None:
-            if vars(owner).get(name) is not step:
+            if vars(owner).get(name) is not bound:
                 return  # somebody wrapped it again; our wrapper only passes calls on then
             if had_own:
                 setattr(owner, name, original)

@@ -315,6 +315,33 @@ class JoinedTest(RunTest):
         if NEW:  # rates as tensors
             self.assertEqual(self.rates_in_a_run(0.2, 0.002, warm_up, tensor=True), expected)
 
+    def test_a_scheduler_that_is_made_after_the_join(self):
+        schedulers = torch.optim.lr_scheduler
+        cases = (("lambda", lambda optimizer: schedulers.LambdaLR(optimizer, lambda step: 0.5 ** step), [0.2, 0.1, 0.05, 0.025]),
+                 ("cycle", lambda optimizer: schedulers.OneCycleLR(optimizer, max_lr=0.5, total_steps=100), None))
+        self.coordinator(rounds=100, steps=3)
+        for name, make, expected in cases:
+            torch.manual_seed(1)
+            model = torch.nn.Linear(4, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9)
+            rates = []
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with atoll.join(self.hub.data, model, optimizer, learning_rate="mine", **self.options(name)) as run:
+                    scheduler = make(optimizer)
+                    for count, batch in enumerate(run.steps(loader())):
+                        rates.append(optimizer.param_groups[0]["lr"])
+                        take_step(model, optimizer, batch)
+                        scheduler.step()
+                        if count == 3:
+                            run.drain()
+            self.assertEqual([str(warning.message) for warning in caught], [])  # PyTorch warns of a scheduler that saw no step
+            self.assertEqual(run.end_reason, atoll.EndReason.DRAINED)
+            self.assertEqual(rates, expected or sorted(set(rates)))
+            before = model.weight.detach().clone()
+            take_step(model, optimizer, next(iter(loader())))
+            self.assertFalse(torch.equal(before, model.weight))
+
     def test_groups_of_unknown_proportions_warn(self):
         rates, caught = self.rates_in_a_run(0.0, 0.0)
         self.assertEqual(rates, (0.1, 0.1))
