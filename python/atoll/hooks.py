@@ -17,15 +17,18 @@ LARGEST_SQUARES = 1e300  # finite in float64, also as the sum of many ranks
 class OptimizerHook:
     """Wraps `step` of one optimizer while a worker is joined. PyTorch 1.13 has no hooks of its own for it.
 
-    `before(norm)` runs with the gradients in place and says whether to step; `after(stepped)` runs after it.
+    `before()` runs with the gradients in place; `after(stepped, norm, loss)` runs after the step, or instead of it when a gradient of
+    `parameters` is not finite. `parameters` None: those of the optimizer.
     """
 
-    def __init__(self, optimizer: Any, parameters: List[Any], before: Callable[[], None], after: Callable[[bool, float, Any], None],
-                 check_finite: bool, total: Callable[[float], float]):
+    def __init__(self, optimizer: Any, parameters: Optional[List[Any]], before: Callable[[], None],
+                 after: Callable[[bool, float, Any], None], check_finite: bool, total: Callable[[float], float]):
         self.optimizer = inner_optimizer(optimizer)
         self._outer, self._parameters, self._before, self._after = optimizer, parameters, before, after
         self._check_finite, self._total = check_finite, total
         self._evaluates_closures = type(self.optimizer).__name__ == "LBFGS"
+        # Other packages' optimizers may need their closure several times. The steps that count have one evaluation by contract.
+        self._foreign = parameters is None and not type(self.optimizer).__module__.startswith("torch.optim")
         self._restore: List[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -61,10 +64,10 @@ class OptimizerHook:
         self._restore.append(restore)
 
     def _step(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if not self._restore:
+        closure = args[0] if args else kwargs.get("closure")
+        if not self._restore or (closure is not None and self._foreign):
             return original(*args, **kwargs)
         self._before()
-        closure = args[0] if args else kwargs.get("closure")
         if closure is not None and not self._evaluates_closures:
             with torch.enable_grad():
                 loss = closure()
@@ -86,7 +89,10 @@ class OptimizerHook:
     @torch.no_grad()
     def _gradient_norm(self) -> Optional[float]:
         """The global L2 norm; None when it is not finite. A fused optimizer under a GradScaler has scaled gradients."""
-        gradients = [p.grad.detach() for p in self._parameters if p.grad is not None]
+        parameters = self._parameters
+        if parameters is None:
+            parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        gradients = [p.grad.detach() for p in parameters if p.grad is not None]
         local = [getattr(g, "to_local", lambda g=g: g)() for g in gradients]
         local = [g.coalesce().values() if g.is_sparse else g for g in local]
         if not local:

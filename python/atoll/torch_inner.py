@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .errors import InvalidArgument
@@ -24,13 +25,16 @@ class TorchInner(Inner):
         self._optimizers = [inner_optimizer(optimizer) for optimizer in given]
         self._counted = self._choose(given, counts)
         self._counted_inner = inner_optimizer(self._counted)
+        self._others = [optimizer for optimizer, inner in zip(given, self._optimizers) if inner is not self._counted_inner]
         if learning_rate not in ("run", "mine"):
             raise InvalidArgument(f"learning_rate is {learning_rate!r}: use 'run' for the run's schedule, or 'mine' for your own")
         self._rate = LearningRate(self._counted_inner) if learning_rate == "run" else None
         self._parameters, self._check_finite = parameters, check_finite
         self._check_trains_the_model()
         self._watch = LossWatch(self._counted_inner) if watch_loss else None
-        self._hook: Optional[OptimizerHook] = None
+        self._hooks: List[OptimizerHook] = []
+        self._other_skipped = False  # a step of another optimizer, since the last counted step
+        self._refused = False  # the counted step that is to be answered was not finite
         self.sharded = any(hasattr(parameter, "full_tensor") for parameter in parameters)
 
     def _check_trains_the_model(self) -> None:
@@ -76,18 +80,27 @@ class TorchInner(Inner):
         def stepped(finite: bool, norm: float, loss: Any) -> None:
             if self._watch is not None:
                 self._watch.step_taken()
-            after(finite, norm, loss)
+            finite = finite and not self._other_skipped
+            self._other_skipped, self._refused = False, not finite
+            after(finite, norm if finite else math.inf, loss)
 
-        self._hook = OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite,
-                                   total if self.sharded else lambda value: value)
-        self._hook.install()
+        def other_stepped(finite: bool, _: float, __: Any) -> None:
+            # After a refused step of the counted one its round is dropped anyway, and the next round begins clean.
+            self._other_skipped = self._other_skipped or not (finite or self._refused)
+
+        total_of_ranks = total if self.sharded else lambda value: value
+        self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks)]
+        if self._check_finite:
+            self._hooks += [OptimizerHook(other, None, lambda: None, other_stepped, True, total_of_ranks) for other in self._others]
+        for hook in self._hooks:
+            hook.install()
         if self._watch is not None:
             self._watch.skipped = skipped
             self._watch.install()
 
     def remove(self) -> None:
-        if self._hook is not None:
-            self._hook.remove()
+        for hook in self._hooks:
+            hook.remove()
         if self._watch is not None:
             self._watch.remove()
 
@@ -96,6 +109,7 @@ class TorchInner(Inner):
             self._rate.set(rate)
 
     def take_loss(self) -> float:
+        self._refused = False
         return self._watch.take() if self._watch is not None else float("nan")
 
     def state(self) -> List[Any]:

@@ -349,6 +349,67 @@ class JoinedTest(RunTest):
         self.assertIn("the 2 parameter groups of the optimizer all have the learning rate 0", caught[0])
         self.assertIn("Give the groups their rates before atoll.join", caught[0])
 
+    def test_gradients_of_other_optimizers_are_checked_too(self):
+        """A bad gradient drops one round, whichever optimizer steps first, and whether or not the counted one sees the gradient."""
+        self.coordinator(rounds=100, steps=2)
+        for name in ("other first", "counted first", "cleared", "closure"):
+            torch.manual_seed(1)
+            model = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 1), "b": torch.nn.Linear(4, 1)})
+            other, counted = (torch.optim.Adam(model[part].parameters(), lr=0.1) for part in "ab")
+            steps_of_other = 0
+            with atoll.join(self.hub.data, model, [other, counted], counts=counted, **self.options(name.replace(" ", "-"))) as run:
+                begin = run.version
+                for count, (inputs, targets) in enumerate(run.steps(loader())):
+                    def closure(inputs=inputs, targets=targets, bad=count == 2):
+                        loss = (model["a"](inputs) + model["b"](inputs) - targets).square().mean()
+                        loss.backward()
+                        if bad:
+                            model["a"].weight.grad[0, 1] = math.nan
+                        return loss
+
+                    if name != "closure":
+                        closure()
+                    if name == "counted first":
+                        counted.step()
+                    before = model["a"].weight.detach().clone()
+                    other.step(closure) if name == "closure" else other.step()
+                    steps_of_other += not torch.equal(before, model["a"].weight)
+                    if name in ("cleared", "closure"):
+                        other.zero_grad()
+                    if name != "counted first":
+                        counted.step()
+                    other.zero_grad()
+                    counted.zero_grad()
+                    for kept in other.state.values():
+                        self.assertTrue(torch.isfinite(kept["exp_avg"]).all(), (name, count))
+                    if count == 2:
+                        self.assertEqual(run.version, begin + 1)
+                    if count == 6:
+                        break
+            # Rounds of 2 steps: steps 0 and 1, then step 2, which is dropped, 3 and 4, 5 and 6.
+            self.assertEqual((steps_of_other, run.version), (6, begin + 3), name)
+
+    def test_another_optimizer_may_call_its_closure_several_times(self):
+        class Twice(torch.optim.SGD):
+            def step(self, closure):
+                closure()
+                super().step()
+                self.zero_grad()
+                closure()
+                super().step()
+
+        model = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 1), "b": torch.nn.Linear(4, 1)})
+        other, counted = Twice(model["a"].parameters(), lr=0.1), torch.optim.SGD(model["b"].parameters(), lr=0.1)
+        calls = []
+        with self.join(model, [other, counted], rounds=1, steps=3, counts=counted) as run:
+            for inputs, targets in run.steps(loader()):
+                def closure(inputs=inputs, targets=targets):
+                    calls.append((model["a"](inputs) + model["b"](inputs) - targets).square().mean().backward())
+                other.step(closure)
+                counted.step()
+                counted.zero_grad()
+        self.assertEqual(len(calls), 6)
+
     def test_a_closure(self):
         model = torch.nn.Linear(4, 1)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
