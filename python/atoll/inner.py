@@ -77,12 +77,16 @@ class Extra:
         for name, value in self._objects.items():
             if not hasattr(value, "state_dict") or not hasattr(value, "load_state_dict"):
                 raise InvalidArgument(f"also_save[{name!r}] has no state_dict and load_state_dict: give an object that has both")
-        for name, kept in self.state().items():
-            state.check(kept, f"also_save[{name!r}].state_dict()")
+        for name, value in self._objects.items():
+            path = f"also_save[{name!r}].state_dict()"
+            try:
+                kept = _kept(value)
+            except RecursionError:
+                raise state.nested_too_deeply(path) from None
+            state.check(kept, path)
 
     def state(self) -> Dict[str, Any]:
-        return {name: _without_functions(value.state_dict()) if _is_scheduler(value) else value.state_dict()
-                for name, value in self._objects.items()}
+        return {name: _kept(value) for name, value in self._objects.items()}
 
     def load(self, states: Dict[str, Any]) -> None:
         for name, value in self._objects.items():
@@ -98,6 +102,10 @@ class Extra:
                 self.load(state.unpack(packed))
 
         return restore
+
+
+def _kept(value: Any) -> Any:
+    return _without_functions(value.state_dict()) if _is_scheduler(value) else value.state_dict()
 
 
 def _is_scheduler(value: Any) -> bool:

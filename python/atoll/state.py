@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from typing import Any, List, Tuple
+from typing import Any, List, Set, Tuple
 
 from .errors import DataLoss, InvalidArgument
 
@@ -31,13 +31,13 @@ _PREFIX = struct.Struct("<8sQ")
 
 def check(value: Any, path: str = "state") -> None:
     """InvalidArgument when pack() could not keep the value. Copies no tensor."""
-    _Packer().encode(value, path)
+    _Packer().tree(value, path)
 
 
 def pack(value: Any) -> bytearray:
     """The bytes of a value. InvalidArgument names the first part of a type that cannot be kept."""
     packer = _Packer()
-    tree = packer.encode(value, "state")
+    tree = packer.tree(value, "state")
     header = json.dumps({"tree": tree, "blobs": packer.table, "bytes": packer.size}, separators=(",", ":")).encode()
     begin = _aligned(_PREFIX.size + len(header))
     out = bytearray(begin + packer.size)
@@ -64,6 +64,10 @@ def unpack(data: Any) -> Any:
         raise DataLoss(f"the saved state is damaged: {failure}") from None
 
 
+def nested_too_deeply(path: str) -> InvalidArgument:
+    return InvalidArgument(f"{path} contains itself, or is nested too deeply to be saved: use flatter lists and dicts")
+
+
 def _aligned(size: int) -> int:
     return (size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
 
@@ -73,6 +77,13 @@ class _Packer:
         self.table: List[Tuple[str, str, List[int], int, int]] = []
         self.blobs: List[Any] = []  # functions (out, offset) that copy the bytes there, from a device too
         self.size = 0
+        self._open: Set[int] = set()  # the containers around the value, by id
+
+    def tree(self, value: Any, path: str) -> Any:
+        try:
+            return self.encode(value, path)
+        except RecursionError:
+            raise nested_too_deeply(path) from None
 
     def encode(self, value: Any, path: str) -> Any:
         if value is None or isinstance(value, (bool, str)):
@@ -81,20 +92,29 @@ class _Packer:
             return ["i", str(value)]
         if type(value) is float:
             return ["f", value.hex()]
-        if isinstance(value, (list, tuple)):
-            tag = "l" if isinstance(value, list) else "t"
-            return [tag, *(self.encode(item, f"{path}[{i}]") for i, item in enumerate(value))]
-        if isinstance(value, dict):
-            return ["d", *([self.encode(key, f"{path} (a key)"), self.encode(item, f"{path}[{key!r}]")] for key, item in value.items())]
+        if isinstance(value, (list, tuple, dict)):
+            if id(value) in self._open:
+                raise InvalidArgument(f"{path} is a {type(value).__name__} that contains itself, which cannot be saved: remove the reference")
+            self._open.add(id(value))
+            encoded = self._container(value, path)
+            self._open.discard(id(value))
+            return encoded
         if isinstance(value, (bytes, bytearray)):
             return self._blob("b", "", [], len(value), lambda out, at: out.__setitem__(slice(at, at + len(value)), value))
         return self._array(value, path)
+
+    def _container(self, value: Any, path: str) -> Any:
+        if isinstance(value, dict):
+            return ["d", *([self.encode(key, f"{path} (a key)"), self.encode(item, f"{path}[{key!r}]")] for key, item in value.items())]
+        return ["l" if isinstance(value, list) else "t", *(self.encode(item, f"{path}[{i}]") for i, item in enumerate(value))]
 
     def _array(self, value: Any, path: str) -> Any:
         torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
         if torch is not None and isinstance(value, torch.Tensor):
             if value.is_quantized or value.layout != torch.strided or hasattr(value, "full_tensor"):
                 raise InvalidArgument(f"{path} is a tensor of a kind that cannot be saved: only plain dense tensors can")
+            if value.is_meta:
+                raise InvalidArgument(f"{path} is a tensor on the device meta, which has no values to save: give it values first")
             size = value.numel() * value.element_size()
             return self._blob("p", str(value.dtype).replace("torch.", ""), list(value.shape), size,
                               lambda out, at: _copy_tensor(torch, value, out, at))

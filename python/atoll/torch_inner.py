@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from .errors import InvalidArgument
 from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
 from .inner import Inner
+from .state import check, nested_too_deeply
 from .torch_state import changed_settings, groups_differ, shapes_differ
 
 
@@ -36,6 +37,7 @@ class TorchInner(Inner):
         self._other_skipped = False  # a step of another optimizer, since the last counted step
         self._refused = False  # the counted step that is to be answered was not finite
         self.sharded = any(hasattr(parameter, "full_tensor") for parameter in parameters)
+        self._check_can_be_kept()
 
     def _check_trains_the_model(self) -> None:
         """An optimizer may have a part of the parameters, and others besides. With none of them, the model would never change."""
@@ -46,6 +48,16 @@ class TorchInner(Inner):
         raise InvalidArgument(f"the optimizer ({kinds}) has none of the {len(trained)} parameters that the model trains, so its steps would not "
                               "change the model. Make it from model.parameters() of the model that you give to atoll.join, and after what replaces "
                               "parameters, such as fully_shard. An optimizer over copies of the parameters does not work")
+
+    def _check_can_be_kept(self) -> None:
+        """The state is first written after a round, which is late for an error."""
+        for place, optimizer in enumerate(self._optimizers):
+            path = f"optimizer{f'[{place}]' if len(self._optimizers) > 1 else ''}.state_dict()"
+            try:
+                kept = _local(optimizer.state_dict())
+            except RecursionError:
+                raise nested_too_deeply(path) from None
+            check(kept, path)
 
     def _choose(self, given: Sequence[Any], counts: Any) -> Any:
         if counts is None:
@@ -150,7 +162,8 @@ def _local(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _local(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_local(item) for item in value)
+        items = [_local(item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     return value.to_local() if hasattr(value, "to_local") else value
 
 

@@ -255,6 +255,20 @@ class ErrorsTest(RunTest):
         with self.assertRaisesRegex(atoll.InvalidArgument, r"also_save\['mine'\].state_dict\(\)\['call'\] is of type function"):
             self.join("127.0.0.1:1", *model_and_optimizer(), also_save={"mine": Kept()})
 
+    def test_a_state_that_cannot_be_kept_is_named_at_the_join(self):
+        ring = [1]
+        ring.append(ring)
+        for value, text in ((lambda name: True, "is of type function"), ({"bias"}, "is of type set"), (ring, "contains itself")):
+            model, optimizer = model_and_optimizer()
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+            scheduler.mine = value
+            if not callable(value):  # functions of schedulers are left out
+                with self.assertRaisesRegex(atoll.InvalidArgument, rf"also_save\['s'\].state_dict\(\).* {text}"):
+                    self.join("127.0.0.1:1", model, optimizer, also_save={"s": scheduler})
+            optimizer.param_groups[0]["skipped"] = value
+            with self.assertRaisesRegex(atoll.InvalidArgument, rf"optimizer.state_dict\(\).* {text}"):
+                self.join("127.0.0.1:1", model, optimizer)
+
     def test_objects_that_are_no_model_and_no_optimizer(self):
         model, _ = model_and_optimizer()
         for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),

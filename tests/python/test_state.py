@@ -50,6 +50,20 @@ class StateTest(unittest.TestCase):
         with self.assertRaisesRegex(InvalidArgument, r"state\[0\] is a masked NumPy array"):
             state.pack([numpy.ma.masked_array([1.0, 2.0], [True, False])])
 
+    def test_check_rejects_what_pack_cannot_write(self):
+        ring = {"a": [1]}
+        ring["a"].append(ring)
+        deep = []
+        for _ in range(100000):
+            deep = [deep]
+        for value, text in ((ring, r"state\['a'\]\[1\] is a dict that contains itself"), (deep, "state contains itself, or is nested too deeply"),
+                            ({"w": torch.empty(2, device="meta")}, r"state\['w'\] is a tensor on the device meta")):
+            for reject in (state.check, state.pack):
+                with self.assertRaisesRegex(InvalidArgument, text):
+                    reject(value)
+        shared = [1]
+        self.assertEqual(state.unpack(state.pack([shared, shared, (shared,)])), [[1], [1], ([1],)])
+
     def test_damage_is_noticed_and_runs_no_code(self):
         data = state.pack({"t": torch.randn(100), "n": 7})
         for broken in (b"", b"not a state at all", bytes(data[:-1]), data[:20], b"ATLSTAT1" + b"\xff" * 8):
