@@ -87,7 +87,7 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
 
 
 def _check_not_empty(options: Mapping[str, Any]) -> None:
-    """The engine takes an empty text as an absent option. An unset variable must not turn TLS or a check off."""
+    """Rejects an empty option before the model is looked at: an unset variable must not turn TLS or a check off."""
     for name in NOT_EMPTY:
         if options.get(name) == "" or options.get(name.replace("_", "-")) == "":
             raise InvalidArgument(f"the option {name} is empty: give a value, or None to leave the option out")
