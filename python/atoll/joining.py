@@ -19,7 +19,6 @@ from .session import Session
 Path = Union[str, "os.PathLike[str]"]
 
 PATHS = ("state_dir", "log_file", "token_file", "tls_ca", "tls_cert", "tls_key", "engine")
-NOT_EMPTY = ("name", "token_file", "tls_ca", "tls_cert", "tls_key", "expect_run")
 
 
 def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path, name: Optional[str] = None, counts: Any = None,
@@ -51,7 +50,6 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     options           further options of atoll-worker, with _ for -: token_file, tls_ca, tls_cert, tls_key, insecure_token,
                       drain_seconds, wait_forever, expect_run, log_file, log_level, engine, data_fingerprint, ...
     """
-    _check_not_empty({"name": name, **options})
     options, state_dir = _absolute(options), _absolute({"state_dir": state_dir})["state_dir"]
     ranks = find_island(island)
     parameters = _model_of(model, ranks, base_fingerprint, buffers)
@@ -73,7 +71,6 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
     PyTorch tensors where PyTorch is installed, otherwise NumPy arrays, otherwise memoryviews. `options`: as of join. Waits at most a
     minute for a coordinator that does not answer, or a run without a published version; with wait_forever=True, until there is one.
     """
-    _check_not_empty(options)
     version, run, found = pull_views({"coordinator": coordinator, **_absolute(options)})
     snapshot = Snapshot()
     snapshot.version, snapshot.run = version, run
@@ -84,13 +81,6 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
             _raise_to_zero(memoryview(values).cast("f"))
         snapshot[name] = make(values, shape)
     return snapshot
-
-
-def _check_not_empty(options: Mapping[str, Any]) -> None:
-    """Rejects an empty option before the model is looked at: an unset variable must not turn TLS or a check off."""
-    for name in NOT_EMPTY:
-        if options.get(name) == "" or options.get(name.replace("_", "-")) == "":
-            raise InvalidArgument(f"the option {name} is empty: give a value, or None to leave the option out")
 
 
 def _absolute(options: Dict[str, Any]) -> Dict[str, Any]:
