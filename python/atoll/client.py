@@ -19,6 +19,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _library
+from ._counts import whole_number
 from .errors import FailedPrecondition
 
 POLL_SECONDS = 0.1  # within which Ctrl-C ends a pull
@@ -147,7 +148,8 @@ class Client:
                optimizer_steps: int = 0, state: Optional[bytearray] = None, state_kind: str = "") -> None:
         """Answers the event that next() returned last."""
         self._library.answer(self._open(), int(outcome), message, state, state_kind, loss=loss, gradient_norm=gradient_norm,
-                             data_seconds=data_seconds, tokens=tokens, samples=samples, optimizer_steps=optimizer_steps)
+                             data_seconds=data_seconds, tokens=whole_number("tokens", tokens), samples=whole_number("samples", samples),
+                             optimizer_steps=whole_number("optimizer_steps", optimizer_steps))
 
     def run(self) -> Dict[str, Any]:
         """The run as it was joined: its name, id and configuration, the worker's name. Empty before JOINED."""

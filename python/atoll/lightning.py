@@ -67,7 +67,7 @@ class AtollCallback(Callback):
         if self.run is None:
             return
         # Only on_train_batch_start counts batches. step() would count one that only accumulates gradients a second time.
-        stepped = self.run._stepped is not None
+        stepped = self.run.step_taken
         if not (self.run.step(samples=0) if stepped else self.run.running):
             trainer.should_stop = True
 

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from typing import Any, Dict, Iterator, Optional
 
 from . import batch as batches
+from ._counts import LARGEST_COUNT, whole_number
 from .client import EndReason
 from .data import DataPosition, LoaderIsOver
 from .errors import FailedPrecondition, InvalidArgument
@@ -15,7 +15,6 @@ from .progress import warn
 from .session import Session, context_ended, ended_reason
 
 LATE_STEPS = 100  # calls of optimizer.step() after the end that are taken for a loop that winds down
-LARGEST_COUNT = 2 ** 63 - 1  # of samples or tokens
 
 
 class Run:
@@ -78,7 +77,7 @@ class Run:
     def count_batch(self, tokens: int, samples: int) -> None:
         """Counts a micro-batch of a loop that does not use steps(), before its optimizer step."""
         self._take_samples(samples)
-        self._count_batch(_count_of("tokens", tokens))
+        self._count_batch(whole_number("tokens", tokens))
 
     def follow_run(self, loader: Any, required: bool = False) -> bool:
         """Makes a torch DataLoader read this worker's part of shared data; for loops that iterate over it without steps().
@@ -98,7 +97,7 @@ class Run:
         if loss is not None:
             self._loss = float(loss.detach() if hasattr(loss, "detach") else loss)
         if tokens is not None:
-            self._tokens = _count_of("tokens", tokens)
+            self._tokens = whole_number("tokens", tokens)
 
     loss = property(None, report, doc="Assigning it is report().")
 
@@ -120,6 +119,11 @@ class Run:
         """The published version that the parameters come from, also after the end."""
         message = self._session.step or self._session.end
         return int(message["version"]) if message else self._version
+
+    @property
+    def step_taken(self) -> bool:
+        """Whether an optimizer step was taken that step() or the loop of steps() has not counted yet."""
+        return self._stepped is not None
 
     @property
     def learning_rate(self) -> float:
@@ -290,7 +294,7 @@ class Run:
         self._tokens, self._loss = 0, None
 
     def _take_samples(self, samples: Any) -> None:
-        taken = _count_of("samples", samples)
+        taken = whole_number("samples", samples)
         if self._data.samples + taken > LARGEST_COUNT:
             raise InvalidArgument(f"samples is {samples}, which with the {self._data.samples} samples before is more than {LARGEST_COUNT}")
         self._data.count(taken)
@@ -301,25 +305,10 @@ class Run:
         seconds = time.monotonic() - self._began
         if self._batches > self._max_batches or seconds > self._max_seconds:
             raise FailedPrecondition(
-                f"no optimizer step in {self._batches - 1} batches and {seconds:.0f} s. Either a GradScaler skips every step because the "
-                "gradients are not finite, or the loop steps another optimizer than the one given to atoll.join. Set max_batches_per_step "
-                "or max_seconds_per_step if your steps need more")
+                f"no optimizer step in {self._batches - 1} batches and {seconds:.0f} s. If a step accumulates the gradients of more "
+                "batches, set max_batches_per_step or max_seconds_per_step. Otherwise a GradScaler skips every step because the gradients "
+                "are not finite, or the loop steps another optimizer than the one given to atoll.join")
 
     def _check_open(self) -> None:
         if self._closed:
             raise context_ended()
-
-
-def _count_of(name: str, value: Any) -> int:
-    """A count as a whole number: also one of NumPy or PyTorch, and 3.0."""
-    try:
-        count = operator.index(value)
-    except TypeError:
-        try:
-            number = math.nan if isinstance(value, (str, bytes)) else float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        count = int(number) if number.is_integer() else -1
-    if not 0 <= count <= LARGEST_COUNT:
-        raise InvalidArgument(f"{name} is {value!r}: give a whole number from 0 to {LARGEST_COUNT}")
-    return count
