@@ -122,21 +122,22 @@ Milliseconds TimeoutOf(double seconds) {
   return Milliseconds(static_cast<int64_t>(std::min(seconds, kLongest) * 1000 + 0.999));
 }
 
-EngineProcess::EngineProcess(std::string log_file) : log_file_(std::move(log_file)), parent_(::getpid()) {}
+EngineProcess::EngineProcess(std::string path, std::string log_file)
+    : path_(std::move(path)), log_file_(std::move(log_file)), parent_(::getpid()) {}
 
 Result EngineProcess::Start(const std::vector<ipc::Option>& options, std::unique_ptr<EngineProcess>& engine) {
   std::string path;
   Result found = FindEngine(options, path);
   if (!found.ok()) return found;
-  engine.reset(new EngineProcess(ValueOf(options, "log-file")));
+  engine.reset(new EngineProcess(path, ValueOf(options, "log-file")));
   if (!engine->values_.Create("atoll-values")) return NoResource("shared memory");
   if (!engine->state_.Create("atoll-state")) return NoResource("shared memory");
   if (!engine->status_.Create("atoll-status") || !engine->status_.Grow(ipc::kStatusPageBytes))
     return NoResource("shared memory");
-  return engine->Spawn(path);
+  return engine->Spawn();
 }
 
-Result EngineProcess::Spawn(const std::string& path) {
+Result EngineProcess::Spawn() {
   int ends[2] = {-1, -1};
   if (!MakeSockets(ends)) return NoResource("a socket");
   socket_ = std::make_unique<ipc::MessageSocket>(ends[0]);
@@ -158,10 +159,11 @@ Result EngineProcess::Spawn(const std::string& path) {
     }
   }
   plan.CloseRest(ipc::kFirstFreeDescriptor);
-  const int failed = plan.Spawn(path, pid_);
+  const int failed = plan.Spawn(path_, pid_);
   if (failed == 0) return {};
   pid_ = -1;
-  return Failure(ATL_NOT_FOUND, Text("cannot start '%s': %s", path.c_str(), std::strerror(failed)));
+  return Failure(ATL_NOT_FOUND,
+                 Text("cannot start the engine '%s': %s", path_.c_str(), std::strerror(failed)));
 }
 
 EngineProcess::~EngineProcess() {
@@ -219,8 +221,10 @@ bool EngineProcess::AwaitEnd(Milliseconds timeout) {
 std::string EngineProcess::Obituary() {
   // The socket closes a moment before the process can be reaped.
   const bool ended = AwaitEnd(Milliseconds(2000));
-  std::string text = Text("the engine (process %d) %s", static_cast<int>(pid_),
+  std::string text = Text("the engine '%s' (process %d) %s", path_.c_str(), static_cast<int>(pid_),
                           ended ? how_.c_str() : "closed its connection");
+  if (!heard_)
+    text += ", before it said anything: check that this is atoll-engine, and run it with --version";
   if (log_file_.empty()) return text + "; what it logged is on standard error";
   text += "; its log is " + log_file_;
   const std::string last = LastLine(log_file_);
@@ -235,7 +239,10 @@ Result EngineProcess::Receive(Milliseconds timeout, ipc::MessageType& type, std:
     const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
     const Milliseconds wait = forever ? kLook : std::clamp(left, Milliseconds(0), kLook);
     const ipc::Received received = socket_->Receive(wait, type, body);
-    if (received == ipc::Received::kMessage) return {};
+    if (received == ipc::Received::kMessage) {
+      heard_ = true;
+      return {};
+    }
     if (received == ipc::Received::kInvalid)
       return Failure(ATL_INTERNAL, "the engine said something that this library does not understand");
     if (received == ipc::Received::kClosed || ended) return Failure(ATL_INTERNAL, Obituary());

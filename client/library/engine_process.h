@@ -53,20 +53,22 @@ class EngineProcess {
   ipc::SharedMemory& status() { return status_; }
 
  private:
-  explicit EngineProcess(std::string log_file);
-  Result Spawn(const std::string& path);
+  EngineProcess(std::string path, std::string log_file);
+  Result Spawn();
   /// Looks once. True from the first time on that it has ended.
   bool Ended();
   /// The process that ended, how, and where it wrote about it.
   std::string Obituary();
 
+  const std::string path_;
   const std::string log_file_;  // empty: standard error
   const pid_t parent_;
   std::unique_ptr<ipc::MessageSocket> socket_;
   ipc::SharedMemory values_;
   ipc::SharedMemory state_;
   ipc::SharedMemory status_;
-  std::mutex mutex_;  // of what follows
+  bool heard_ = false;  // it has sent a message
+  std::mutex mutex_;    // of what follows
   pid_t pid_ = -1;
   bool ended_ = false;
   std::string how_;  // it ended
