@@ -79,6 +79,8 @@ ExitCode Serve(CallerChannel& channel) {
   }
   auto manifest = CallerManifest(hello->tensors, options->base_fingerprint);
   if (!manifest.ok()) return Refuse(channel.socket, manifest.status());
+  const absl::Status fits = CheckMemory(*manifest, ReadMemoryLimit());
+  if (!fits.ok()) return Refuse(channel.socket, fits);
   auto service = WorkerService::Open(*options, *std::move(manifest), &channel, *log);
   if (!service.ok()) return Refuse(channel.socket, service.status());
   static_cast<void>(channel.socket.Send(ipc::MessageType::kReady, ""));

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/sync/rejection.h"
+#include "common/human.h"
 #include "common/status.h"
 #include "core/model_check.h"
 #include "core/model_shape.h"
@@ -50,6 +51,17 @@ absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
     return absl::InvalidArgumentError("the model has no tensors; give at least one");
   ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
   return manifest;
+}
+
+absl::Status CheckMemory(const Manifest& caller, const MemoryLimit& limit) {
+  // The values that are shared with the caller, and the base of the round.
+  constexpr uint64_t kBytesPerElement = 8;
+  const uint64_t elements = caller.elements();
+  if (!limit.known || elements <= limit.bytes / kBytesPerElement) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "a model of %d values takes at least %s beside the loop's own memory, and this machine "
+      "has %s (%s): give a smaller model, or freeze parameters that need no training",
+      elements, HumanBytes(elements * kBytesPerElement), HumanBytes(limit.bytes), limit.source));
 }
 
 absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "client/ipc/messages.h"
 #include "client/sync/connection.h"
+#include "common/memory_limit.h"
 #include "core/manifest.h"
 
 namespace atl {
@@ -19,6 +20,9 @@ uint32_t FlagsOf(const TensorSpec& tensor);
 /// The caller's tensors. InvalidArgument names the one that no run can have.
 absl::StatusOr<Manifest> CallerManifest(const std::vector<ipc::Tensor>& tensors,
                                         const std::string& base_fingerprint);
+
+/// FailedPrecondition when this process cannot hold the caller's model within its memory limit.
+absl::Status CheckMemory(const Manifest& caller, const MemoryLimit& limit);
 
 /// InvalidArgument with MANIFEST_MISMATCH when it is not the run's model: names the first difference. OK
 /// while only the workers know the run's model and none has brought it: Join then checks. FailedPrecondition

@@ -54,6 +54,15 @@ TEST(ManifestCheckTest, AnOlderCoordinatorCannotAverage) {
   EXPECT_THAT(std::string(CheckAgainstRun(run, averaging).message()), HasSubstr("needs delayed_nesterov"));
 }
 
+TEST(ManifestCheckTest, AModelThatThisMachineCannotHoldIsRejected) {
+  const MemoryLimit limit = {.bytes = 87, .source = "cgroup"};
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckMemory(Three(), limit)));  // 11 values
+  EXPECT_THAT(std::string(CheckMemory(Three(), limit).message()),
+              HasSubstr("a model of 11 values takes at least 88 B beside the loop's own memory"));
+  EXPECT_TRUE(CheckMemory(Three(), {.bytes = 88, .source = "cgroup"}).ok());
+  EXPECT_TRUE(CheckMemory(Three(), {.bytes = 1, .source = "a guess", .known = false}).ok());
+}
+
 TEST(ManifestCheckTest, FlagsComeBackAsTheyWere) {
   Manifest manifest = Three();
   manifest.tensors[1].averaged = true;
