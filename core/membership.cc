@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
@@ -74,7 +75,7 @@ absl::Status ValidateWorkerName(std::string_view name) {
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "worker name '%s' is not valid: 1 to %d of a-z, 0-9, '.', '-', beginning with a letter or digit",
-      std::string(name.substr(0, kMaxWorkerName + 1)), kMaxWorkerName));
+      absl::CHexEscape(std::string(name.substr(0, kMaxWorkerName + 1))), kMaxWorkerName));
 }
 
 Membership::Membership(const MembershipOptions& options) : options_(options) {
