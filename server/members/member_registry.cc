@@ -128,21 +128,20 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
   if (!call.dataset || call.role == WorkerRole::kObserver) return absl::OkStatus();
   const DatasetSummary& dataset = *call.dataset;
   const auto mismatch = [&](const std::string& what) {
-    return Reject(
-        RejectionReason::kDatasetMismatch,
-        absl::StrFormat("the token files of worker '%s' do not fit the run: %s", call.worker, what));
+    return Reject(RejectionReason::kDatasetMismatch,
+                  absl::StrFormat("the data of worker '%s' does not fit the run: %s", call.worker, what));
   };
   const std::string& tokenizer = configs_->run().data.tokenizer;
   // Without a tokenizer the worker's data are no token files: only their fingerprint can be compared.
   const bool compared = tokenizer != kNoTokenizer && !dataset.tokenizer.empty();
   if (compared && dataset.tokenizer != tokenizer) {
-    return mismatch(
-        absl::StrFormat("they were made by tokenizer '%s', the run uses '%s'", dataset.tokenizer, tokenizer));
+    return mismatch(absl::StrFormat("its token files were made by tokenizer '%s', the run uses '%s'",
+                                    dataset.tokenizer, tokenizer));
   }
   const uint32_t vocabulary = configs_->run().model.vocabulary();
   if (vocabulary > 0 && dataset.vocabulary > vocabulary) {
-    return mismatch(
-        absl::StrFormat("they have a vocabulary of %d, the model of %d", dataset.vocabulary, vocabulary));
+    return mismatch(absl::StrFormat("its token files have a vocabulary of %d, the model of %d",
+                                    dataset.vocabulary, vocabulary));
   }
   return CheckPin(call.worker, dataset.fingerprint);
 }
@@ -150,12 +149,12 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
 absl::Status MemberRegistry::CheckPin(const WorkerName& worker, const std::string& fingerprint) const {
   const bool pinned = configs_->run().data.mode == DataMode::kShared && !fingerprint_.empty();
   if (!pinned || fingerprint.empty() || fingerprint == fingerprint_) return absl::OkStatus();
-  return Reject(
-      RejectionReason::kDatasetMismatch,
-      absl::StrFormat("the token files of worker '%s' do not fit the run: their fingerprint is %s, that of "
-                      "the first contribution, by worker '%s', is %s. If that worker had the wrong files, "
-                      "call `atollctl run reset-data`",
-                      worker, fingerprint, pinned_by_, fingerprint_));
+  return Reject(RejectionReason::kDatasetMismatch,
+                absl::StrFormat(
+                    "the data of worker '%s' does not fit the run: its fingerprint is %s, that of the first "
+                    "contribution, by worker '%s', is %s. If that worker had the wrong data, call "
+                    "`atollctl run reset-data`",
+                    worker, fingerprint, pinned_by_, fingerprint_));
 }
 
 absl::Status MemberRegistry::CheckData(const WorkerName& name) const {
