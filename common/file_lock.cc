@@ -7,9 +7,11 @@
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 #include "common/file.h"
+#include "common/printable.h"
 
 namespace atl {
 namespace {
@@ -17,8 +19,12 @@ namespace {
 std::string OwnerOf(const std::string& path) {
   const auto contents = ReadFile(path, 64);
   if (!contents.ok()) return "another process";
-  const std::string pid(absl::StripAsciiWhitespace(*contents));
-  return pid.empty() ? "another process" : absl::StrCat("process ", pid);
+  int pid = 0;
+  if (!absl::SimpleAtoi(*contents, &pid)) return "another process";
+  // Of a library's worker it is the engine, whose number its user does not know.
+  const auto name = ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
+  if (!name.ok()) return absl::StrCat("process ", pid);
+  return absl::StrCat("process ", pid, " (", Printable(std::string(absl::StripAsciiWhitespace(*name))), ")");
 }
 
 }  // namespace

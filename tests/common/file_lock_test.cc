@@ -27,7 +27,7 @@ TEST(FileLockTest, ASecondOwnerIsToldWhoHoldsIt) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(std::string(second.status().message()),
             absl::StrCat(path, " is locked by process ", ::getpid(),
-                         ": stop that process, or choose another directory"));
+                         " (common_test): stop that process, or choose another directory"));
   lock.reset();
   EXPECT_TRUE(FileLock::Acquire(path).ok());
 }
