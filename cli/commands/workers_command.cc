@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
@@ -60,12 +61,15 @@ absl::Status Control(const GlobalOptions& global, const ControlRequest& request)
   return absl::OkStatus();
 }
 
-/// A run begins when run.workers have joined; it waits some minutes for the last ones.
+/// A run begins when run.workers have joined; it waits some minutes for the last ones. A restarted run or a
+/// branch is also STARTING, until the first worker joins, but waits for no number of workers.
 void SayIfTheStartWaits(AdminClient& client, uint32_t target) {
   const absl::StatusOr<v1::GetStatusReply> status = client.GetStatus(0);
   if (!status.ok() || status->state() != v1::RUN_STATE_STARTING) return;
   const uint32_t planned = status->config().run().workers();
-  if (target >= planned) return;
+  const bool begun = std::ranges::any_of(
+      status->fragments(), [](const v1::FragmentStatus& fragment) { return fragment.version() > 0; });
+  if (begun || target >= planned) return;
   std::printf(
       "the run has not begun: its start waits for %s (run.workers), and 'atollctl status' shows how long; "
       "give "

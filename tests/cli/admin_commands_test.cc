@@ -80,6 +80,9 @@ TEST_F(AdminCommandsTest, WorkersAreAddedAndScaled) {
       Run({"workers", "scale", "4"}).out,
       HasSubstr("its start waits for 5 workers (run.workers), and 'atollctl status' shows how long; give "
                 "'atollctl workers scale 5'"));
+  admin_.status.add_fragments()->set_version(7);
+  EXPECT_THAT(Run({"workers", "scale", "4"}).out, Not(HasSubstr("run.workers"))) << "a branch or a restart";
+  admin_.status.clear_fragments();
   admin_.status.set_state(v1::RUN_STATE_TRAINING);
   EXPECT_THAT(Run({"workers", "scale", "4"}).out, Not(HasSubstr("run.workers")));
 }
