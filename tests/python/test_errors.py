@@ -225,8 +225,29 @@ class ErrorsTest(RunTest):
         for name in ("name", "tls_ca", "tls_cert", "tls_key", "token_file", "expect_run", "tls-ca"):
             for use in (lambda **given: self.join("127.0.0.1:1", *model_and_optimizer(), **given),
                         lambda **given: atoll.pull("127.0.0.1:1", **given)):
-                with self.assertRaisesRegex(atoll.InvalidArgument, f"the option {name.replace('-', '_')} is empty: give a value, or None"):
+                with self.assertRaisesRegex(atoll.InvalidArgument, f"option '{name.replace('_', '-')}' is empty: give a value"):
                     use(**{name: ""})
+
+    def test_a_model_that_this_machine_cannot_hold(self):
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "a model of 274877906944 values takes at least 2.0 TiB beside the loop's own"):
+            Client({"coordinator": "127.0.0.1:1", **self.client_options()}, [TensorSpec("w", (2 ** 19, 2 ** 19))])
+
+    def test_a_program_that_is_no_engine(self):
+        with self.assertRaisesRegex(atoll.AtollError, "the engine '/bin/true' .*ended with exit code 0, before it said anything: check that"):
+            Client({"coordinator": "127.0.0.1:1", "engine": "/bin/true", **self.client_options()}, [TensorSpec("w", (2,))])
+
+    def test_a_name_with_control_characters(self):
+        hub = self.coordinator()
+        with self.assertRaisesRegex(atoll.AtollError, r"worker name '\\x1b\[31mw0' is not valid"):
+            self.join(hub.data, *model_and_optimizer(), name="\x1b[31mw0")
+
+    def test_counts_of_the_low_level_answer(self):
+        hub = self.coordinator(rounds=1)
+        with Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (2,))]) as client:
+            client.next()
+            for field in ("tokens", "samples", "optimizer_steps"):
+                with self.assertRaisesRegex(atoll.InvalidArgument, f"{field} is -1: give a whole number from 0"):
+                    client.answer(**{field: -1})
 
     def test_counts_of_a_step(self):
         hub = self.coordinator(rounds=1, steps=2)
