@@ -139,11 +139,11 @@ class DataPosition:
         if replaced is None and required:
             raise self._no_parts(loader)
         if replaced is not None:
-            unfollow = follow(loader, self, replaced.batch_size)
+            unfollow, put_back = follow(loader, self, replaced.batch_size), replaced.undo
 
             def undo() -> None:
                 unfollow()
-                replaced.undo()
+                put_back()
 
             self._undo, self._counting, self._following = undo, True, loader
         return replaced is not None

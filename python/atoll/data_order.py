@@ -151,7 +151,7 @@ def uneven_reading(samples: int, partitions: int, configuration: Dict[str, Any])
 
 def length_fingerprint(loader: Any) -> Optional[str]:
     """What workers with equal shared data have in common at least, for the option data_fingerprint. None: the length is not known."""
-    dataset = getattr(loader, "dataset", None)
+    dataset: Any = getattr(loader, "dataset", None)
     if not _has_indices(dataset):
         return None
     try:
@@ -172,7 +172,8 @@ def _batch_sampler_of(loader: Any) -> Tuple[Any, int, bool]:
 
     accelerate wraps the batch sampler: each rank draws all batches and keeps its own.
     """
-    found, readers, split = getattr(loader, "batch_sampler", None), 1, False
+    found: Any = getattr(loader, "batch_sampler", None)
+    readers, split = 1, False
     while hasattr(found, "batch_sampler"):
         readers *= int(getattr(found, "num_processes", 1))
         split = split or bool(getattr(found, "split_batches", False))

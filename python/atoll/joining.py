@@ -105,7 +105,7 @@ def _log_beside(state_dir: Path) -> Optional[str]:
     return path
 
 
-def _raise_to_zero(values: memoryview) -> None:
+def _raise_to_zero(values: Any) -> None:
     """A codec may leave a variance a little below zero, whose root is not a number."""
     for index, value in enumerate(values):
         if value < 0:

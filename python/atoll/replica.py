@@ -86,7 +86,8 @@ class Replica:
 
     def _load(self, _: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
         """A state that does not fit changes nothing: the worker then starts with a new optimizer."""
-        refusal, parts, steps = "", [], 0
+        refusal, steps = "", 0
+        parts: List[Any] = []
         if event is not None:
             refusal, parts, steps = self._unpacked(event.state)
         if self.island.size > 1:

@@ -132,7 +132,7 @@ class Session:
 
     def _message_of(self, event: Event) -> Dict[str, Any]:
         """For all ranks. They decide by rank 0's signal whether a restart is followed."""
-        message = {**message_of(event), "drains": self.signals.drain}
+        message: Dict[str, Any] = {**message_of(event), "drains": self.signals.drain}
         if event.kind is EventKind.END:
             message["version"] = int(self.status().get("version", 0))
         return message

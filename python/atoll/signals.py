@@ -45,7 +45,7 @@ class DrainOnSignal:
         if threading.current_thread() is not threading.main_thread() or any(run._in_main_thread for run in DrainOnSignal.open_runs()):
             return
         for number in SIGNALS:
-            handler = signal.getsignal(number)
+            handler: Any = signal.getsignal(number)
             while _is_ours(handler):
                 handler = handler.restore()
 

@@ -130,7 +130,7 @@ def _guard_trainers() -> None:
     By itself it tells callbacks only of a normal end, after it has loaded the best checkpoint. An outer wrapper is the only place that
     sees every exception; the running loop gives callbacks no way to its Trainer. Trainers without an AtollCallback are not affected.
     """
-    original = getattr(Trainer, "_inner_training_loop", None)
+    original: Any = getattr(Trainer, "_inner_training_loop", None)
     if original is None or hasattr(original, "_atoll"):
         return
 
