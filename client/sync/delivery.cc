@@ -17,6 +17,9 @@ namespace {
 /// only say that it does not know it, although it may have counted.
 constexpr uint64_t kRoundsRemembered = 32;
 
+/// How often a push whose header seems to have been damaged on the way is sent again.
+constexpr int kMaxDamaged = 3;
+
 bool IsForgotten(const PushHeader& header, Version head) {
   return head.value() > header.key.base.value() + kRoundsRemembered;
 }
@@ -128,6 +131,7 @@ absl::StatusOr<DeliveryReport> Delivery::RetryLoop(PushHeader header, std::span<
                                                    Begin begin) {
   uint64_t from = 0;
   bool again = false;
+  int damaged = 0;
   for (bool send = begin == Begin::kBySending;; send = again = true) {
     if (again && context_.worker_status->commands().stop) {
       return absl::CancelledError(absl::StrFormat(
@@ -145,11 +149,15 @@ absl::StatusOr<DeliveryReport> Delivery::RetryLoop(PushHeader header, std::span<
                               .head = receipt->head};
       }
       if (RejectedForLoss(receipt.status(), header)) continue;
-      if (ReactionTo(receipt.status()) == Reaction::kAdoptHead) {
-        retry_policy_->Over();
-        return LostBecause(receipt.status());
+      absl::Status failure = receipt.status();
+      if (RejectionReasonOf(failure) == RejectionReason::kUnknownBase && damaged++ < kMaxDamaged) {
+        ATOLL_ASSIGN_OR_RETURN(failure, IfDamaged(failure, header));
       }
-      ATOLL_RETURN_IF_ERROR(Overcome(receipt.status(), header, member));
+      if (ReactionTo(failure) == Reaction::kAdoptHead) {
+        retry_policy_->Over();
+        return LostBecause(failure);
+      }
+      ATOLL_RETURN_IF_ERROR(Overcome(failure, header, member));
     }
     ATOLL_ASSIGN_OR_RETURN(const std::optional<DeliveryReport> report, Ask(header, payload.size(), &from));
     if (report.has_value()) {
@@ -157,6 +165,15 @@ absl::StatusOr<DeliveryReport> Delivery::RetryLoop(PushHeader header, std::span<
       return report->verdict == Verdict::kLost ? Claim(header, payload, *report) : *report;
     }
   }
+}
+
+absl::StatusOr<absl::Status> Delivery::IfDamaged(const absl::Status& rejection, const PushHeader& header) {
+  ATOLL_ASSIGN_OR_RETURN(const PushStatusReply status, AskForStatus(header));
+  if (status.head < header.key.base) return rejection;
+  return absl::UnavailableError(
+      absl::StrFormat("the push has base version %d and the head is %d, but another base arrived: its header "
+                      "was damaged on the way, which TLS would have found (%s)",
+                      header.key.base.value(), status.head.value(), std::string(rejection.message())));
 }
 
 DeliveryReport Delivery::Claim(const PushHeader& header, std::span<const std::byte> payload,

@@ -74,6 +74,10 @@ class Delivery {
   /// Whether it may be the loss alone that the coordinator rejects: earlier coordinators take only what a
   /// language model may have. `header` is without it from then on.
   bool RejectedForLoss(const absl::Status& rejection, PushHeader& header) const;
+  /// Of a rejection as UNKNOWN_BASE: the rejection itself if the coordinator's head is below the base, and
+  /// otherwise Unavailable, because what it rejected is not what was sent. Payloads have a checksum, headers
+  /// have none. A worker that gave up would wait for the next version, and its round for the worker.
+  absl::StatusOr<absl::Status> IfDamaged(const absl::Status& rejection, const PushHeader& header);
   /// Tells the coordinator of a push whose round closed without it, as a direct refusal would have: the
   /// samples that it was trained on are in the residual, and are not due again. Returns what became of it.
   DeliveryReport Claim(const PushHeader& header, std::span<const std::byte> payload,

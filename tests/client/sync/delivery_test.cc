@@ -181,7 +181,6 @@ TEST_F(DeliveryTest, RejectionsOfTheContentAreVerdicts) {
   for (const Row& row :
        {Row{absl::StatusCode::kFailedPrecondition, RejectionReason::kStaleBase, Verdict::kLost},
         Row{absl::StatusCode::kAlreadyExists, RejectionReason::kAlreadyPushed, Verdict::kLost},
-        Row{absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase, Verdict::kLost},
         Row{absl::StatusCode::kInvalidArgument, RejectionReason::kNotFinite, Verdict::kNotFinite}}) {
     coordinator().Fail("Push", {.status = Rejection(row.code, row.reason)});
     const auto report = Deliver();
@@ -189,6 +188,36 @@ TEST_F(DeliveryTest, RejectionsOfTheContentAreVerdicts) {
     EXPECT_EQ(report->verdict, row.verdict) << RejectionReasonName(row.reason);
     EXPECT_EQ(RejectionReasonOf(report->rejection), row.reason);
   }
+}
+
+TEST_F(DeliveryTest, AHeaderThatArrivedDamagedIsSentAgain) {
+  const absl::Status unknown = Rejection(absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase);
+  coordinator().Fail("Push", {.status = unknown});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kCounted);
+  EXPECT_EQ(coordinator().starts, (std::vector<uint64_t>{0, 0}));
+  EXPECT_EQ(h_.observer.pauses.size(), 1u);
+}
+
+TEST_F(DeliveryTest, AHeaderThatNeverArrivesAsItWasSentIsLost) {
+  const absl::Status unknown = Rejection(absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase);
+  for (int i = 0; i < 4; ++i) coordinator().Fail("Push", {.status = unknown});
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kLost);
+  EXPECT_EQ(coordinator().Calls("Push"), 4u);
+}
+
+TEST_F(DeliveryTest, ABaseAboveTheHeadIsLost) {
+  coordinator().Fail("Push", {.status = Rejection(absl::StatusCode::kInvalidArgument,
+                                                  RejectionReason::kUnknownBase)});
+  header_.key.base = Version(coordinator().head().value() + 1);
+  const auto report = Deliver();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kLost);
+  EXPECT_EQ(RejectionReasonOf(report->rejection), RejectionReason::kUnknownBase);
+  EXPECT_EQ(coordinator().Calls("Push"), 1u);
 }
 
 TEST_F(DeliveryTest, AForgottenMemberJoinsAgainAndGoesOn) {
