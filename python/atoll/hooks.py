@@ -22,13 +22,13 @@ class OptimizerHook:
     """
 
     def __init__(self, optimizer: Any, parameters: Optional[List[Any]], before: Callable[[], None],
-                 after: Callable[[bool, float, Any], None], check_finite: bool, total: Callable[[float], float]):
+                 after: Callable[[bool, float, Any], None], check_finite: bool, total: Callable[[float], float],
+                 watch: Optional[LossWatch] = None):
         self.optimizer = inner_optimizer(optimizer)
         self._outer, self._parameters, self._before, self._after = optimizer, parameters, before, after
         self._check_finite, self._total = check_finite, total
-        self._evaluates_closures = type(self.optimizer).__name__ == "LBFGS"
-        # Other packages' optimizers may need their closure several times. The steps that count have one evaluation by contract.
-        self._foreign = parameters is None and not type(self.optimizer).__module__.startswith("torch.optim")
+        self._line_search = type(self.optimizer).__name__ == "LBFGS"  # it may try points whose gradients are not finite
+        self._watch = watch
         self._restore: List[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -64,27 +64,37 @@ class OptimizerHook:
         self._restore.append(restore)
 
     def _step(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        closure = args[0] if args else kwargs.get("closure")
-        if not self._restore or (closure is not None and self._foreign):
+        if not self._restore:
             return original(*args, **kwargs)
         self._before()
-        if closure is not None and not self._evaluates_closures:
-            with torch.enable_grad():
-                loss = closure()
-            return self._finish(original, loss, *args[1:], **{**kwargs, "closure": lambda: loss})
-        return self._finish(original, None, *args, **kwargs)
-
-    def _finish(self, original: Callable[..., Any], loss: Any, *args: Any, **kwargs: Any) -> Any:
-        """The step itself, when the gradients are there."""
-        norm = self._gradient_norm() if self._check_finite and not self._evaluates_closures else math.nan
+        closure = args[0] if args else kwargs.get("closure")
+        if closure is not None:
+            watched = _Closure(closure, self)
+            try:
+                result = original(watched, *args[1:], **kwargs) if args else original(**{**kwargs, "closure": watched})
+            except _NotFinite:
+                self._after(False, math.inf, watched.loss)
+                return watched.loss
+            return self._finish(result, watched.norm if watched.evaluations else self._checked_norm(), watched.loss)
+        norm = self._checked_norm()
         if norm is None:
-            self._after(False, math.inf, loss)
-            return loss
-        result = original(*args, **kwargs)
+            self._after(False, math.inf, None)
+            return None
+        return self._finish(original(*args, **kwargs), norm, None)
+
+    def _finish(self, result: Any, norm: Optional[float], loss: Any) -> Any:
         found_inf = getattr(self.optimizer, "found_inf", None)  # set by a GradScaler around the steps of fused optimizers
         if found_inf is None or not float(found_inf):
-            self._after(True, norm, loss if loss is not None else result)
+            self._after(norm is not None, math.inf if norm is None else norm, loss)
         return result
+
+    def _checked_norm(self) -> Optional[float]:
+        """NaN: not checked. None: not finite."""
+        return self._gradient_norm() if self._check_finite and not self._line_search else math.nan
+
+    def versions(self) -> List[int]:
+        """Another list after any change of the optimizer's parameters in place."""
+        return [p._version for group in self.optimizer.param_groups for p in group["params"]]
 
     @torch.no_grad()
     def _gradient_norm(self) -> Optional[float]:
@@ -102,6 +112,40 @@ class OptimizerHook:
             scale = getattr(self.optimizer, "grad_scale", None)
             return math.sqrt(total) / float(scale) if scale is not None and math.isfinite(total) else math.nan
         return math.sqrt(total) if math.isfinite(total) else None
+
+
+class _NotFinite(Exception):
+    """Ends the step of an optimizer before it uses gradients that are not finite."""
+
+
+class _Closure:
+    """The user's closure, as an optimizer gets it.
+
+    An optimizer may evaluate it at other points than the model's (LBFGS, sharpness-aware minimisation). The losses there are none of the
+    model, and are not counted.
+    """
+
+    def __init__(self, closure: Callable[[], Any], hook: OptimizerHook):
+        self._closure, self._hook, self._versions = closure, hook, hook.versions()
+        self.evaluations = 0
+        self.loss: Any = None  # at the model's point; None: the LossWatch knows it, or it was evaluated elsewhere only
+        self.norm: Optional[float] = math.nan
+
+    def __call__(self) -> Any:
+        watch = self._hook._watch
+        elsewhere = self.evaluations > 0 or self._hook.versions() != self._versions
+        seen = watch.count() if watch is not None else 0
+        with torch.enable_grad():
+            value = self._closure()
+        self.evaluations += 1
+        if elsewhere and watch is not None:
+            watch.forget(seen)
+        if not elsewhere and (watch is None or watch.count() == seen):
+            self.loss = value
+        self.norm = self._hook._checked_norm()
+        if self.norm is None:
+            raise _NotFinite
+        return value
 
 
 def _square_sum(tensors: List[torch.Tensor]) -> float:
@@ -183,6 +227,13 @@ class LossWatch:
         if not values or len(LossWatch._watching) > 1:
             return math.nan
         return float(sum(float(value) for value in values))
+
+    def count(self) -> int:
+        return len(self._values)
+
+    def forget(self, count: int) -> None:
+        """Drops the values after the first `count`."""
+        del self._values[count:]
 
     def step_taken(self) -> None:
         """The optimizer has stepped on the values seen so far."""

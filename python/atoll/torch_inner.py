@@ -101,7 +101,7 @@ class TorchInner(Inner):
             self._other_skipped = self._other_skipped or not (finite or self._refused)
 
         total_of_ranks = total if self.sharded else lambda value: value
-        self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks)]
+        self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks, self._watch)]
         if self._check_finite:
             self._hooks += [OptimizerHook(other, None, lambda: None, other_stepped, True, total_of_ranks) for other in self._others]
         for hook in self._hooks:

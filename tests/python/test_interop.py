@@ -442,6 +442,19 @@ class LightningTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(trainer.global_step, 6)
 
+    def test_the_loss_is_the_mean_of_the_accumulated_batches(self):
+        found, base = [], self.folder
+        batches = torch.utils.data.DataLoader([(torch.ones(4), torch.zeros(1))] * 12, batch_size=3)
+        for accumulated in (1, 2, 4):
+            self.folder = base / str(accumulated)
+            self.folder.mkdir()
+            hub = self.coordinator(rounds=1, steps=2, batch=3 * accumulated, learning_rate=1e-9)
+            self.fit(hub, Tiny(), data=batches, accumulate_grad_batches=accumulated)
+            found.append(self.callback.run._last["loss"])
+        self.assertGreater(found[0], 0)
+        for loss in found:
+            self.assertAlmostEqual(loss, found[0], places=5)
+
     def test_as_many_batches_accumulate_as_may_pass_without_a_step(self):
         hub = self.coordinator(rounds=2, steps=3, batch=12)
         trainer = self.fit(hub, Tiny(), accumulate_grad_batches=4, options={"max_batches_per_step": 4})

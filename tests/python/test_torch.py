@@ -423,6 +423,82 @@ class JoinedTest(RunTest):
                 optimizer.step(closure)
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
 
+    def test_a_closure_that_is_evaluated_at_another_point(self):
+        """Sharpness-aware minimisation: the gradients of the step are those at a perturbed point. Its loss is not the model's."""
+        class Sharp(torch.optim.SGD):
+            @torch.no_grad()
+            def step(self, closure):
+                moved = [(p, p.grad / 10) for group in self.param_groups for p in group["params"]]
+                for p, by in moved:
+                    p.add_(by)
+                self.zero_grad()
+                with torch.enable_grad():
+                    closure()
+                for p, by in moved:
+                    p.sub_(by)
+                super().step()
+
+        def train(batches, model, optimizer):
+            for inputs, targets in batches:
+                def closure(inputs=inputs, targets=targets):
+                    loss = (model(inputs) - targets).square().mean()
+                    loss.backward()
+                    return loss
+                losses.append(float(closure()))
+                optimizer.step(closure)
+                optimizer.zero_grad()
+
+        models = [torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)]
+        models[1].load_state_dict(models[0].state_dict())
+        optimizers = [Sharp(model.parameters(), lr=0.1) for model in models]
+        losses, batches = [], [(torch.ones(3, 4) * i, torch.zeros(3, 1)) for i in (1, 2, 3)]
+        train(batches, models[0], optimizers[0])
+        alone, losses = losses, []
+        with self.join(models[1], optimizers[1], rounds=1, steps=3, learning_rate="mine") as run:
+            train(run.steps(batches), models[1], optimizers[1])
+        self.assertEqual(losses, alone)
+        self.assertNotEqual(losses[0], losses[2])
+        self.assertAlmostEqual(run._last["loss"], alone[-1], places=5)
+
+    def test_a_closure_adds_to_the_losses_that_were_accumulated(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        seen = []
+        with self.join(model, optimizer, rounds=2, steps=2, learning_rate="mine") as run:
+            for index, (inputs, targets) in enumerate(run.steps([(torch.ones(3, 4), torch.zeros(3, 1))])):
+                def closure(inputs=inputs, targets=targets):
+                    loss = (model(inputs) - targets).square().mean() / 2
+                    loss.backward()
+                    return loss
+                if run._last:
+                    seen.append(run._last["loss"])
+                if index % 2 == 0:
+                    once = 2 * float(closure())
+                else:
+                    optimizer.step(closure)
+                    optimizer.zero_grad()
+        self.assertGreater(len(seen), 2)
+        for loss in seen:
+            self.assertAlmostEqual(loss, once, places=5)
+
+    def test_a_closure_whose_gradients_are_not_finite(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.join(model, optimizer, rounds=2, steps=2) as run:
+            for index, (inputs, targets) in enumerate(run.steps(loader())):
+                before = model.weight.detach().clone()
+
+                def closure(bad=float("nan") if index == 1 else 1.0, inputs=inputs, targets=targets):
+                    optimizer.zero_grad()
+                    loss = (model(inputs) - targets).square().mean() * bad
+                    loss.backward()
+                    return loss
+                optimizer.step(closure)
+                if index == 1:
+                    torch.testing.assert_close(model.weight.detach(), before)
+        self.assertTrue(torch.isfinite(model.weight).all())
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+
     def test_two_steps_for_one_batch_are_an_error(self):
         model = torch.nn.Linear(4, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
