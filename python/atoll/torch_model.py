@@ -125,7 +125,8 @@ class TorchModel(Model):
     @torch.no_grad()
     def write(self, index: int, values: Optional[memoryview]) -> None:
         parameter, shape = self._tensor(index), self.specs[index].shape
-        full = torch.empty(shape) if values is None else torch.frombuffer(values, dtype=torch.float32).view(shape)
+        # The default type and device are the user's, and the other ranks get what rank 0 sends.
+        full = torch.empty(shape, dtype=torch.float32, device="cpu") if values is None else torch.frombuffer(values, dtype=torch.float32).view(shape)
         full = self._island.spread(full, parameter.device)
         if index >= len(self._parameters) and self._buffers[index - len(self._parameters)].is_variance:
             full = full.clamp(min=0)  # a codec may leave it below zero, whose root is not a number
