@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import signal
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from .client import Client, EndReason, Event, EventKind, Outcome, TensorSpec
@@ -12,6 +13,7 @@ from .progress import Progress, warn
 from .replica import Replica, failure_message, message_of
 from .signals import DrainOnSignal
 
+SHARE_SECONDS = 2.0  # after which the other ranks hear that there is nothing yet
 POLL_SECONDS = 0.1  # within which a signal is noticed while the loop waits for an event
 AGAIN: Dict[int, str] = {signal.SIGINT: ". Press Ctrl-C again to leave without that", signal.SIGTERM: ". A second SIGTERM leaves without that"}
 
@@ -67,6 +69,8 @@ class Session:
         while self.step is None and self.end is None:
             event = self._next_event() if self._island.rank == 0 else None
             message = self._island.share(self._message_of(event) if event else None)
+            if message is None:
+                continue
             kind = EventKind(message["kind"])
             if kind is EventKind.STEP:
                 self.step, self._begun = message, True
@@ -121,14 +125,17 @@ class Session:
 
     # ---- parts
 
-    def _next_event(self) -> Event:
+    def _next_event(self) -> Optional[Event]:
+        """None: nothing yet. The other ranks wait for that in a collective, which ends with an error after the timeout of its group."""
         assert self._client is not None
-        while True:
+        began = time.monotonic()
+        while self._island.size == 1 or time.monotonic() < began + SHARE_SECONDS:
             self._pass_on_drain()
             event = self._client.next(POLL_SECONDS)
             if event is not None:
                 return event
             self._progress.show()
+        return None
 
     def _message_of(self, event: Event) -> Dict[str, Any]:
         """For all ranks. They decide by rank 0's signal whether a restart is followed."""

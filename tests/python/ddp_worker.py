@@ -1,9 +1,10 @@
-"""One rank of an island of two, over gloo. Usage: ddp_worker.py RANK FILE_STORE ADDRESS STATE_DIR OUT [--fsdp] [--buffers] [--term RANK]
+"""One rank of an island of two, over gloo. Usage: ddp_worker.py RANK FILE_STORE ADDRESS STATE_DIR OUT [options]
 
 Writes to OUT.RANK: the end, the samples, the losses, a hash of the parameters after each step, and with --buffers the running statistics
 at the beginning of each round.
 """
 import argparse
+import datetime
 import hashlib
 import json
 import os
@@ -25,9 +26,12 @@ def main():
     parser.add_argument("--fsdp", action="store_true")
     parser.add_argument("--buffers", action="store_true", help="average the buffers of a BatchNorm")
     parser.add_argument("--term", type=int, default=-1, help="the rank that gets a SIGTERM at its sixth step")
+    parser.add_argument("--float64", action="store_true", help="make float64 the default type after the model is made")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds of the process group's timeout")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{arguments.store}", rank=arguments.rank, world_size=2)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{arguments.store}", rank=arguments.rank, world_size=2,
+                                         timeout=datetime.timedelta(seconds=arguments.timeout))
     torch.manual_seed(arguments.rank)  # different models: the run's parameters must reach both
     norm = torch.nn.BatchNorm1d(6) if arguments.buffers else torch.nn.Tanh()
     model = torch.nn.Sequential(torch.nn.Linear(4, 6), norm, torch.nn.Linear(6, 1))
@@ -47,6 +51,8 @@ def main():
         evaluated.append(type(module).__name__)
         return 1.0 + arguments.rank, 5
 
+    if arguments.float64:
+        torch.set_default_dtype(torch.float64)
     with atoll.join(arguments.address, trained, optimizer, name="w0", state_dir=arguments.state_dir, progress=False, evaluate=evaluate,
                     buffers="mean" if arguments.buffers else None) as run:
         for count, (inputs, targets) in enumerate(run.steps(batches)):

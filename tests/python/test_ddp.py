@@ -1,5 +1,6 @@
 """Two ranks over gloo as one worker: DistributedDataParallel and fully_shard."""
 import json
+import time
 import unittest
 
 import torch
@@ -48,6 +49,27 @@ class IslandTest(RunTest):
 
     def test_ddp(self):
         self.check_run()
+
+    def test_another_default_type(self):
+        self.check_run("--float64")
+
+    def test_a_wait_that_is_longer_than_the_timeout_of_the_ranks(self):
+        """The round waits for a second worker for longer than the ranks wait for each other."""
+        hub = self.coordinator(rounds=3, steps=4, batch=6, workers=2)
+        ranks = [self.spawn("ddp_worker.py", rank, self.folder / "store", hub.data, self.folder / "state", self.folder / "out", "--timeout", 6,
+                            log=f"rank{rank}.log") for rank in range(2)]
+        wait_for(lambda: "w0" in hub.ctl("workers", "list"), "the ranks to join")
+        time.sleep(9)
+        self.assertEqual([process.poll() for process in ranks], [None, None], self.log("rank1.log"))
+        other = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+        optimizer = torch.optim.AdamW(other.parameters(), lr=0.1)
+        with atoll.join(hub.data, other, optimizer, **self.options("w1")) as run:
+            for inputs in run.steps([torch.ones(3, 4)]):
+                other(inputs).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(PATIENCE_S), 0, self.log(f"rank{rank}.log"))
 
     def test_ddp_drains_and_comes_back(self):
         self.check_restart()
