@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 class RunSampler:
-    """Takes the place of a DataLoader's sampler: indices from the place of that moment on, without an end.
+    """Takes the place of a DataLoader's sampler: indices from the place of that moment on, without an end for the run's own iterator.
 
     `places`: of each rank that reads from the loader, in the order in which the loader deals out its samples. Each gets `chunk` samples
     in turn. `length` is that of the sampler it replaces, so that a pass of a trainer stays as long as it was.
@@ -76,8 +76,12 @@ class RunSampler:
 
     def __init__(self, samples: int, places: Callable[[], List[Place]], chunk: int, length: int):
         self._samples, self._places, self._chunk, self._length = samples, places, chunk, length
+        self.bounded = False  # whether iterators that are opened from now on end after the length
 
     def __iter__(self) -> Iterator[int]:
+        return itertools.islice(self._without_end(), self._length) if self.bounded else self._without_end()
+
+    def _without_end(self) -> Iterator[int]:
         parts = [iter(PartitionSampler(self._samples, *place)) for place in self._places()]
         while True:
             for part in parts:
@@ -92,6 +96,7 @@ class Replaced(NamedTuple):
 
     undo: Callable[[], None]
     batch_size: int  # samples of each batch on this rank; 0: not known
+    bound: Callable[[bool], None]  # whether passes over the loader that begin from now on end after its length
 
 
 def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -> Optional[Replaced]:
@@ -100,6 +105,9 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
     A BatchSampler looks at its sampler when an iterator is made, so the loader itself stays as its owner made it.
     """
     inner, readers, split = _batch_sampler_of(loader)
+    if getattr(loader, "in_order", True) is False:
+        raise InvalidArgument("the loader has in_order=False, so its batches come in another order than their samples, and the place in the data "
+                              "could not be kept: give a DataLoader with in_order=True")
     if not hasattr(inner, "sampler") or not _has_indices(getattr(loader, "dataset", None)):
         return None
     size = _batch_size_of(inner)
@@ -110,14 +118,18 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
     _check_sampler(before, samples)
     length = len(before) if hasattr(before, "__len__") else samples
     if readers > 1:
-        inner.sampler = RunSampler(samples, places, size, length)
+        ours = RunSampler(samples, places, size, length)
     else:
-        inner.sampler = RunSampler(samples, lambda: [places()[rank]], 1, length)
+        ours = RunSampler(samples, lambda: [places()[rank]], 1, length)
+    inner.sampler = ours
 
     def undo() -> None:
         inner.sampler = before
 
-    return Replaced(undo, size)
+    def bound(bounded: bool) -> None:
+        ours.bounded = bounded
+
+    return Replaced(undo, size, bound)
 
 
 def _check_sampler(sampler: Any, samples: int) -> None:

@@ -177,11 +177,13 @@ class LearningRate:
         if largest <= 0 and len(rates) > 1:
             warn(f"the {len(rates)} parameter groups of the optimizer all have the learning rate 0, so their proportions are not known, and "
                  "each gets the run's rate. Give the groups their rates before atoll.join, or use learning_rate='mine'", stacklevel=5)
+        self._largest = largest
         self._ratios = [rate / largest if largest > 0 else 1.0 for rate in rates]
 
     def set(self, rate: float) -> None:
-        for index, group in enumerate(self._optimizer.param_groups):
-            ratio = self._ratios[index] if index < len(self._ratios) else 1.0
+        for group in self._optimizer.param_groups[len(self._ratios):]:  # added after the join, with a rate of its own
+            self._ratios.append(_own_rate(group, "initial_lr") / self._largest if self._largest > 0 else 1.0)
+        for group, ratio in zip(self._optimizer.param_groups, self._ratios):
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(rate * ratio)
             else:
@@ -190,8 +192,16 @@ class LearningRate:
 
 def _base_rates(optimizer: Any) -> List[float]:
     """The groups' rates without what a scheduler makes of them: a warm-up has set `lr` to 0 before the first step."""
-    rates = [float(group.get("initial_lr", group["lr"])) for group in optimizer.param_groups]
-    return rates if max(rates) > 0 else [float(group["lr"]) for group in optimizer.param_groups]
+    rates = [_own_rate(group, "initial_lr") for group in optimizer.param_groups]
+    return rates if max(rates) > 0 else [_own_rate(group, "lr") for group in optimizer.param_groups]
+
+
+def _own_rate(group: Dict[str, Any], key: str) -> float:
+    rate = group.get(key, group.get("lr"))
+    if rate is None:
+        raise InvalidArgument("a parameter group of the optimizer has no learning rate (lr), so the run cannot set it: give the optimizer "
+                              "one, or use learning_rate='mine'")
+    return float(rate)
 
 
 class LossWatch:

@@ -36,6 +36,9 @@ class Inner:
     def set_learning_rate(self, rate: float) -> None:
         """For the next step."""
 
+    def check_copies(self) -> None:
+        """Called before published values are written into the model: warns of an optimizer that may replace them by its own."""
+
     def take_loss(self) -> float:
         """The loss of the steps since the last call, as far as it was seen; NaN otherwise."""
         return float("nan")

@@ -54,6 +54,7 @@ class Replica:
 
     def _write(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
         self.model.check_unchanged()
+        self.inner.check_copies()
         for position, tensor in enumerate(message["tensors"]):
             self.model.write(tensor, event.pieces[position].values if event else None)
         return {}

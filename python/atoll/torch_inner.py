@@ -6,9 +6,12 @@ import json
 import math
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
+import torch
+
 from .errors import InvalidArgument
 from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
 from .inner import Inner
+from .progress import warn
 from .state import check, nested_too_deeply
 from .torch_state import changed_settings, groups_differ, shapes_differ
 
@@ -35,6 +38,7 @@ class TorchInner(Inner):
         self._watch = LossWatch(self._counted_inner) if watch_loss else None
         self._hooks: List[OptimizerHook] = []
         self._other_skipped = False  # a step of another optimizer, since the last counted step
+        self._copies_checked = False
         self._refused = False  # the counted step that is to be answered was not finite
         self.sharded = any(hasattr(parameter, "full_tensor") for parameter in parameters)
         self._check_can_be_kept()
@@ -120,6 +124,17 @@ class TorchInner(Inner):
         if self._rate is not None:
             self._rate.set(rate)
 
+    def check_copies(self) -> None:
+        if self._copies_checked or not self.steps:
+            return
+        self._copies_checked = True
+        for optimizer in self._optimizers:
+            key = _copy_in(optimizer)
+            if key is not None:
+                warn(f"the state {key!r} of the optimizer ({type(optimizer).__name__}) equals the parameters. If the optimizer writes it back into "
+                     "them, the published values are lost, and every worker trains on its own: set this state to the parameters after each "
+                     "change of run.version, or use an optimizer without such a copy", stacklevel=2)
+
     def take_loss(self) -> float:
         self._refused = False
         return self._watch.take() if self._watch is not None else float("nan")
@@ -155,6 +170,21 @@ class TorchInner(Inner):
                 optimizer.state, optimizer.param_groups = state, groups
 
         return restore
+
+
+@torch.no_grad()
+def _copy_in(optimizer: Any) -> Optional[str]:
+    """The key of a state that holds a copy of a parameter. PyTorch's own optimizers write none back (ASGD keeps one)."""
+    if type(optimizer).__module__.startswith("torch."):
+        return None
+    for parameter, values in optimizer.state.items():
+        for key, value in values.items() if isinstance(values, dict) and hasattr(parameter, "data_ptr") else ():
+            if not isinstance(value, torch.Tensor) or value.shape != parameter.shape or value.numel() < 2 or not value.is_floating_point():
+                continue
+            # Values that are all equal, such as those of a norm at its start, prove nothing.
+            if torch.equal(value.to(parameter.dtype), parameter) and not bool((parameter == parameter.flatten()[0]).all()):
+                return str(key)
+    return None
 
 
 def _local(value: Any) -> Any:

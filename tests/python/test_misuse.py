@@ -1,4 +1,5 @@
 """Loops that would train on the wrong data, or lose a name or a signal, without a word."""
+import inspect
 import os
 import pathlib
 import signal
@@ -44,6 +45,17 @@ class MisuseTest(RunTest):
         self.assertFalse([warning for warning in said if "draws its samples" in str(warning.message)])
         self.assertTrue(seen)
         self.assertLess(max(seen), 20)
+
+    @unittest.skipUnless("in_order" in inspect.signature(DataLoader).parameters, "in_order is newer")
+    def test_batches_in_another_order_are_rejected_over_shared_data(self):
+        hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 2})
+        dataset, _ = numbered()
+        batches = DataLoader(dataset, batch_size=3, num_workers=2, in_order=False)
+        with self.join(hub, *model_and_optimizer()) as run:
+            for use in (lambda: next(run.steps(batches)), lambda: run.follow_run(batches)):
+                with self.assertRaisesRegex(atoll.InvalidArgument, "in_order=False.*give a DataLoader with in_order=True"):
+                    use()
+            run.stop()
 
     def test_two_loops_over_steps_at_once_are_an_error(self):
         hub = self.coordinator(rounds=2, steps=4)

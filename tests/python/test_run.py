@@ -427,6 +427,25 @@ class RunSemantics(RunTest):
             order = iter(PartitionSampler(40, int(seed), partition, 4, 0))
             self.assertEqual(indices, [next(order) for _ in indices])
 
+    def test_the_loops_own_loader_may_be_read_besides(self):
+        """A pass of its length, which no position counts: the run's own reading goes on as if nothing had been."""
+        base = self.folder
+        for workers in (0, 1):
+            self.folder = base / str(workers)
+            self.folder.mkdir()
+            hub = self.coordinator(rounds=16, steps=2, data={"mode": "shared", "partitions": 8})
+            model, optimizer = model_and_optimizer()
+            seen, besides = [], []
+            batches = torch.utils.data.DataLoader(torch.arange(96), batch_size=3, num_workers=workers)
+            with atoll.join(hub.data, model, optimizer, **self.options(f"w{workers}")) as run:
+                for batch in run.steps(batches):
+                    if len(seen) % 36 == 9:
+                        besides.append(sum(len(other) for other in batches))
+                    seen += batch.tolist()
+                    take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+            self.assertEqual(besides, [96, 96, 96])
+            self.assertEqual(sorted(seen), list(range(96)))
+
     def test_a_loop_over_a_loader_that_follows_the_run(self):
         """Every round has another part. One pass of the run reads each sample once."""
         hub = self.coordinator(rounds=16, steps=2, data={"mode": "shared", "partitions": 8})

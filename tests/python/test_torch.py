@@ -499,6 +499,57 @@ class JoinedTest(RunTest):
         self.assertTrue(torch.isfinite(model.weight).all())
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
 
+    def test_a_group_that_is_added_keeps_its_proportion(self):
+        model = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 1), "b": torch.nn.Linear(4, 1)})
+        optimizer = torch.optim.SGD(model["a"].parameters(), lr=0.5)
+        with self.join(model, optimizer, rounds=1, steps=3) as run:
+            for index, (inputs, targets) in enumerate(run.steps(loader())):
+                if index == 1:
+                    optimizer.add_param_group({"params": list(model["b"].parameters()), "lr": 0.05})
+                ((model["a"](inputs) + model["b"](inputs)) - targets).square().mean().backward()
+                optimizer.step()
+                if index > 0:
+                    rates = [group["lr"] for group in optimizer.param_groups]
+                    self.assertAlmostEqual(rates[1], rates[0] / 10)
+                optimizer.zero_grad()
+
+    def test_an_optimizer_with_a_copy_of_the_parameters_warns(self):
+        class Master(torch.optim.Optimizer):
+            def __init__(self, parameters):
+                super().__init__(parameters, {"lr": 0.1})
+
+            @torch.no_grad()
+            def step(self):
+                for p in (p for group in self.param_groups for p in group["params"]):
+                    master = self.state[p].setdefault("master", p.detach().clone())
+                    master.add_(p.grad, alpha=-0.01)
+                    p.copy_(master)
+
+        Master.__module__ = "somewhere"
+        model = torch.nn.Linear(4, 1)
+        optimizer = Master(model.parameters())
+        with self.assertWarnsRegex(UserWarning, r"the state 'master' of the optimizer \(Master\) equals the parameters"):
+            with self.join(model, optimizer, rounds=2, steps=2) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+
+    def test_an_average_of_the_parameters_is_no_copy_that_matters(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.ASGD(model.parameters(), lr=0.1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            with self.join(model, optimizer, rounds=2, steps=2) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+
+    def test_an_optimizer_without_a_rate(self):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for rate in (lambda group: group.update(lr=None), lambda group: group.pop("lr")):
+            rate(optimizer.param_groups[0])
+            with self.assertRaisesRegex(atoll.InvalidArgument, "no learning rate .* learning_rate='mine'"):
+                atoll.join("127.0.0.1:1", model, optimizer, **self.options())
+
     def test_two_steps_for_one_batch_are_an_error(self):
         model = torch.nn.Linear(4, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
