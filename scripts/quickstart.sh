@@ -216,6 +216,7 @@ build() {
 
 # The GNU Collaborative International Dictionary of English, from Debian's package, unpacked without installing it.
 fetch_text() {
+  [ ! -s "$dir/gcide.txt" ] || return 0
   local work=$dir/download
   rm -rf "$work"; mkdir -p "$work"
   if ! (cd "$work" && apt-get download dict-gcide >apt.log 2>&1); then
@@ -224,7 +225,7 @@ fetch_text() {
     (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log" >&2; fail "cannot download dict-gcide; use --text FILE"; }
   fi
   dpkg -x "$work"/dict-gcide_*.deb "$work"
-  zcat "$work/usr/share/dictd/gcide.dict.dz" >"$dir/gcide.txt"
+  zcat "$work/usr/share/dictd/gcide.dict.dz" >"$work/text"; mv "$work/text" "$dir/gcide.txt"
   rm -rf "$work"
 }
 
@@ -249,10 +250,7 @@ give the new run another folder with --dir DIR"
 prepare_data() {
   [ ! -f "$dir/tokens/meta.json" ] || return 0
   say "Text"
-  if [ ${#texts[@]} -eq 0 ]; then
-    fetch_text
-    texts=("$dir/gcide.txt")
-  fi
+  if [ ${#texts[@]} -eq 0 ]; then fetch_text; texts=("$dir/gcide.txt"); fi
   "$bin/atoll-data" tokenize --tokenizer bytes --out "$dir/tokens" "${texts[@]}"
 }
 
@@ -512,7 +510,8 @@ HERE
 
 lock_directory
 if [ "$fresh" = yes ]; then
-  for name in "${run_files[@]}"; do rm -rf "${dir:?}/$name"; done
+  if [ ${#texts[@]} -eq 0 ]; then fetch_text; fi  # the old run stays if there is no text for a new one
+  for name in "${run_files[@]}"; do [ "$name" = gcide.txt ] || rm -rf "${dir:?}/$name"; done
 elif [ -s "$dir/rounds" ]; then
   refuse_fewer_rounds "$(<"$dir/rounds")"
 fi

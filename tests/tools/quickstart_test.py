@@ -138,6 +138,18 @@ class Quickstart(unittest.TestCase):
         self.assertIn("is not a folder", self.ended(2, "--dir", str(book)))
         self.assertIn("is a folder; name the text files in it", self.ended(2, "--text", "home"))
 
+    def test_fresh_keeps_the_run_when_no_text_can_be_fetched(self):
+        place = self.folder / "run/quickstart"
+        (place / "coordinator").mkdir(parents=True)
+        for name in (".lock", "coordinator/state", "model.safetensors"):
+            (place / name).touch()
+        for name, text in (("apt-get", '[ "$1" = update ]'), ("sudo", 'exec "$@"')):
+            (self.folder / "path" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.folder / "path" / name).chmod(0o755)
+        self.assertIn("cannot download dict-gcide; use --text FILE", self.ended(1, "--fresh"))
+        self.assertTrue((place / "coordinator/state").exists())
+        self.assertTrue((place / "model.safetensors").exists())
+
     def test_a_text_that_would_be_deleted_is_refused(self):
         place = self.folder / "run/quickstart"
         book = place / "tokens/book.txt"
