@@ -29,6 +29,15 @@ absl::StatusOr<std::vector<FragmentLayout>> DivideEvenly(const ExternalOptions& 
   return layouts;
 }
 
+/// ": 8 parameters and 4 averaged values, which count too"; empty when none are averaged.
+std::string AveragedPart(const Manifest& manifest) {
+  uint64_t averaged = 0;
+  for (const TensorSpec& tensor : manifest.tensors) averaged += tensor.averaged ? tensor.elements() : 0;
+  if (averaged == 0) return "";
+  return absl::StrFormat(": %s and %s, which count too", Counted(manifest.elements() - averaged, "parameter"),
+                         Counted(averaged, "averaged value"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<FragmentLayout>> LayOutModel(const RunOptions& run) {
@@ -77,9 +86,10 @@ absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest
   if (external == nullptr || external->parameters == 0 || external->parameters == manifest.elements()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrFormat("model.external.parameters is %d, and the model has %d in %d tensors",
-                      external->parameters, manifest.elements(), manifest.tensors.size()));
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "model.external.parameters is %d, and the model has %d in %d tensors%s. Correct the model, or "
+      "model.external.parameters",
+      external->parameters, manifest.elements(), manifest.tensors.size(), AveragedPart(manifest)));
 }
 
 absl::Status CheckModel(const RunOptions& run) {

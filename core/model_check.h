@@ -18,8 +18,8 @@ namespace atl {
 /// divided into sync.fragments. FailedPrecondition: nobody knows how many parameters it has.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutModel(const RunOptions& run);
 
-/// InvalidArgument when the model is external and has another number of parameters than
-/// model.external.parameters.
+/// InvalidArgument when the model is external and has another number of values than
+/// model.external.parameters. All values that are exchanged count, those of averaged tensors too.
 absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest);
 
 /// InvalidArgument naming limits.contribution_budget_mib when a contribution to one of the fragments, encoded

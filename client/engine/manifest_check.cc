@@ -68,8 +68,10 @@ absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
   ATOLL_RETURN_IF_ERROR(CheckAverages(run, caller));
   std::optional<Manifest> theirs = run.manifest;
   if (!theirs.has_value()) theirs = ShapeOf(run.run.model)->MakeManifest();
-  if (!theirs.has_value()) return absl::OkStatus();
-  const std::string difference = DifferenceFromRun(*theirs, caller);
+  // Nobody has brought a model yet: only the number of its values may be known.
+  const std::string difference = theirs.has_value()
+                                     ? DifferenceFromRun(*theirs, caller)
+                                     : std::string(CheckParameters(run.run.model, caller).message());
   if (difference.empty()) return absl::OkStatus();
   return WithRejection(
       absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference)),

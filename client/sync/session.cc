@@ -36,8 +36,10 @@ absl::Status Session::Join(const std::string& manifest_hash) {
 }
 
 void Session::ReportOtherModel(const JoinedRun& described) {
-  // While the run has no model, the coordinator would take this one.
-  if (described.manifest_hash.empty() || !parameters_.manifest.has_value()) return;
+  const ExternalOptions* const external = described.run.model.external();
+  const bool size_known = external != nullptr && external->parameters != 0;
+  // The coordinator would take this model for a run that has none and says nothing of its size.
+  if ((described.manifest_hash.empty() && !size_known) || !parameters_.manifest.has_value()) return;
   static_cast<void>(Join(ManifestHash(*parameters_.manifest)));
 }
 

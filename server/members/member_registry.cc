@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/status.h"
+#include "core/model_check.h"
 #include "core/tokenizer_names.h"
 #include "server/members/member_lists.h"
 #include "server/rejection.h"
@@ -110,6 +111,10 @@ void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& 
 }
 
 absl::Status MemberRegistry::CheckModel(const JoinCall& call, const RunModel& model) const {
+  if (!model.known() && call.manifest) {
+    const absl::Status size = CheckParameters(configs_->run().model, *call.manifest);
+    if (!size.ok()) return RejectModel(call.worker, std::string(size.message()));
+  }
   if (!model.known() || call.manifest_hash.empty() || call.manifest_hash == model.hash()) {
     return absl::OkStatus();
   }

@@ -6,9 +6,12 @@
 namespace atl {
 
 absl::Status RejectModel(const WorkerName& worker, const RunModel& run, const Manifest& other) {
+  return RejectModel(worker, DifferenceFromRun(run.manifest(), other));
+}
+
+absl::Status RejectModel(const WorkerName& worker, std::string_view difference) {
   return Reject(RejectionReason::kManifestMismatch,
-                absl::StrFormat("the model of worker '%s' is not the run's: %s", worker,
-                                DifferenceFromRun(run.manifest(), other)));
+                absl::StrFormat("the model of worker '%s' is not the run's: %s", worker, difference));
 }
 
 }  // namespace atl

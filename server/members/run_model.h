@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ class RunModel {
 
 /// MANIFEST_MISMATCH, saying what differs. Requires that the run's model is known and another one.
 absl::Status RejectModel(const WorkerName& worker, const RunModel& run, const Manifest& other);
+absl::Status RejectModel(const WorkerName& worker, std::string_view difference);
 
 }  // namespace atl
 

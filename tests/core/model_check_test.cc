@@ -70,7 +70,14 @@ TEST(ModelCheck, ExpectedParametersAreThoseOfTheManifest) {
   EXPECT_TRUE(CheckParameters(ModelOptions(ExternalOptions{.parameters = 16}), manifest).ok());
   const absl::Status other = CheckParameters(ModelOptions(ExternalOptions{.parameters = 15}), manifest);
   EXPECT_EQ(std::string(other.message()),
-            "model.external.parameters is 15, and the model has 16 in 2 tensors");
+            "model.external.parameters is 15, and the model has 16 in 2 tensors. Correct the model, or "
+            "model.external.parameters");
+  const Manifest averaging{{{.name = "a", .shape = {3, 5}}, {.name = "mean", .averaged = true}}};
+  EXPECT_TRUE(CheckParameters(ModelOptions(ExternalOptions{.parameters = 16}), averaging).ok());
+  EXPECT_THAT(
+      std::string(CheckParameters(ModelOptions(ExternalOptions{.parameters = 15}), averaging).ToString()),
+      HasSubstr("is 15, and the model has 16 in 2 tensors: 15 parameters and 1 averaged value, "
+                "which count too"));
 }
 
 }  // namespace

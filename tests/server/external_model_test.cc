@@ -49,6 +49,12 @@ JoinCall With(const WorkerName& name, const Manifest& manifest) {
   return call;
 }
 
+JoinCall HashOnly(const WorkerName& name, const Manifest& manifest) {
+  JoinCall call = With(name, manifest);
+  call.manifest.reset();
+  return call;
+}
+
 JoinCall Asking(const WorkerName& name) {
   JoinCall call;
   call.worker = name;
@@ -98,9 +104,7 @@ TEST(ExternalModel, TheSlowerOfTwoModelsIsToldWhatDiffers) {
   const absl::Status again = run.coordinator().Join(With("b", Narrower())).status();
   EXPECT_EQ(ReasonOf(again), RejectionReason::kManifestMismatch);
   EXPECT_THAT(Message(again), HasSubstr("tensor 'b' has shape [50, 9], and [50, 10] in the run"));
-  JoinCall hash_only = With("b", Narrower());
-  hash_only.manifest.reset();
-  EXPECT_THAT(Message(run.coordinator().Join(hash_only).status()),
+  EXPECT_THAT(Message(run.coordinator().Join(HashOnly("b", Narrower())).status()),
               HasSubstr("send the manifest with the Join to be told what differs"));
 }
 
@@ -165,9 +169,23 @@ TEST(ExternalModel, ARestartKeepsItAndForgetsOneThatWasNotStored) {
   EXPECT_EQ(observed->manifest, SmallManifest());
 }
 
+TEST(ExternalModel, AnotherNumberOfParametersThanExpectedDoesNotJoin) {
+  TestRun run(ExternalRun(800));
+  const absl::Status rejected = run.coordinator().Join(With("a", Narrower())).status();
+  EXPECT_EQ(ReasonOf(rejected), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(Message(rejected), HasSubstr("the model of worker 'a' is not the run's: "
+                                           "model.external.parameters is 800, and the model has 750"));
+  const auto right = run.coordinator().Join(With("b", SmallManifest()));
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_TRUE(right->seed_granted) << "nobody is ahead of it";
+  EXPECT_THAT(run.coordinator().GetStatus(0).refused_joins, testing::SizeIs(1));
+  EXPECT_TRUE(run.Seed(right->member, Ones()).ok());
+}
+
 TEST(ExternalModel, AnotherNumberOfParametersThanExpectedSeedsNothing) {
   TestRun run(ExternalRun(801));
-  const auto joined = run.coordinator().Join(With("a", SmallManifest()));
+  // A worker that sends no manifest with its Join.
+  const auto joined = run.coordinator().Join(HashOnly("a", SmallManifest()));
   ASSERT_TRUE(joined.ok()) << joined.status();
   const absl::Status rejected = run.coordinator().StartSeed(joined->member, SmallManifest()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
@@ -183,7 +201,7 @@ TEST(ExternalModel, AnotherNumberOfParametersThanExpectedSeedsNothing) {
 
 TEST(ExternalModel, AModelThatCannotSeedLetsAnotherDoIt) {
   TestRun run(ExternalRun(800));
-  const auto wrong = run.coordinator().Join(With("a", Narrower()));
+  const auto wrong = run.coordinator().Join(HashOnly("a", Narrower()));
   const auto right = run.coordinator().Join(With("b", SmallManifest()));
   ASSERT_TRUE(wrong.ok() && right.ok());
   EXPECT_TRUE(wrong->seed_granted);

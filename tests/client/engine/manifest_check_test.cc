@@ -1,5 +1,6 @@
 #include "client/engine/manifest_check.h"
 
+#include "client/sync/rejection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -36,6 +37,19 @@ TEST(ManifestCheckTest, AModelThatNobodyHasBroughtIsNotCompared) {
   JoinedRun run;
   run.run.model = ModelOptions(ExternalOptions());
   EXPECT_TRUE(CheckAgainstRun(run, Three()).ok());
+}
+
+TEST(ManifestCheckTest, TheFirstModelHasTheConfiguredNumberOfParameters) {
+  JoinedRun run;
+  run.run.model = ModelOptions(ExternalOptions{.parameters = 11});
+  EXPECT_TRUE(CheckAgainstRun(run, Three()).ok());
+  run.run.model.external()->parameters = 12;
+  const absl::Status other = CheckAgainstRun(run, Three());
+  EXPECT_TRUE(absl::IsInvalidArgument(other)) << other;
+  EXPECT_EQ(RejectionReasonOf(other), RejectionReason::kManifestMismatch);
+  EXPECT_THAT(std::string(other.message()),
+              HasSubstr("the model is not that of the run: model.external.parameters is 12, and the model "
+                        "has 11 in 3 tensors"));
 }
 
 TEST(ManifestCheckTest, AnOlderCoordinatorCannotAverage) {

@@ -408,6 +408,26 @@ TEST_F(LibraryTest, AWrongTensorIsNamed) {
   EXPECT_EQ(Caller(Manifest()).Open(Options("w1")), ATL_INVALID_ARGUMENT);
 }
 
+TEST_F(LibraryTest, AModelOfAnotherSizeThanConfiguredDoesNotJoin) {
+  ASSERT_NO_FATAL_FAILURE(Serve(1, 2, "", "model: {external: {parameters: 14}}\n"));
+  const Manifest wrong = {{{.name = "w", .shape = {12}}, {.name = "mean", .shape = {3}, .averaged = true}}};
+  Caller first(wrong);
+  ASSERT_EQ(first.Open(Options("w0")), ATL_OK) << first.error().message;
+  const CallerEnd end = first.RunToEnd();
+  EXPECT_EQ(end.reason, uint32_t{ATL_END_FAILED});
+  EXPECT_EQ(end.code, ATL_INVALID_ARGUMENT);
+  EXPECT_EQ(end.exit_code, 5);
+  EXPECT_THAT(end.text, HasSubstr("model.external.parameters is 14, and the model has 15 in 2 tensors: 12 "
+                                  "parameters and 3 averaged values, which count too"));
+  EXPECT_TRUE(Await([&] {
+    return Log().find("the model of worker 'w0' is not the run's") != std::string::npos;
+  })) << Log();
+  const Manifest right = {{{.name = "w", .shape = {11}}, {.name = "mean", .shape = {3}, .averaged = true}}};
+  Caller second(right);
+  ASSERT_EQ(second.Open(Options("w1")), ATL_OK) << second.error().message;
+  EXPECT_EQ(second.RunToEnd().reason, uint32_t{ATL_END_FINISHED}) << LogOf("w1");
+}
+
 TEST_F(LibraryTest, TheFirstCallerBringsAModelThatOnlyCallersKnow) {
   ASSERT_NO_FATAL_FAILURE(Serve(1, 6, "", "model: external\n"));
   const Manifest odd = {{{.name = "table", .shape = {11, 9}, .embedding = true},
