@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -100,6 +101,39 @@ std::string TensorDifference(const TensorSpec& run, const TensorSpec& other) {
                          other.embedding ? "" : "not ", run.embedding ? "" : "not ");
 }
 
+/// One name is the other with something in front: "model.wte" and "module.model.wte".
+bool EndsAlike(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return a.size() < b.size() && b.ends_with(a) && b[b.size() - a.size() - 1] == '.';
+}
+
+/// The tensor that `other` has where the run has its tensor `index`; null: none of the likely ones.
+const TensorSpec* InItsPlace(const Manifest& run, size_t index, const Manifest& other) {
+  std::set<std::string_view> known;
+  for (const TensorSpec& tensor : run.tensors) known.insert(tensor.name);
+  for (const TensorSpec& tensor : other.tensors) {
+    if (!known.contains(tensor.name) && EndsAlike(tensor.name, run.tensors[index].name)) return &tensor;
+  }
+  if (index >= other.tensors.size()) return nullptr;
+  const TensorSpec& there = other.tensors[index];
+  return !known.contains(there.name) && there.shape == run.tensors[index].shape ? &there : nullptr;
+}
+
+std::string MissingTensor(const Manifest& run, size_t index, const Manifest& other) {
+  const TensorSpec& tensor = run.tensors[index];
+  std::string text =
+      absl::StrFormat("tensor '%s' is missing, and has shape %s in the run", tensor.name, ShapeText(tensor));
+  if (const TensorSpec* const there = InItsPlace(run, index, other)) {
+    absl::StrAppend(&text, "; this worker has '", there->name, "' of shape ", ShapeText(*there),
+                    " in its place");
+  } else if (tensor.averaged) {
+    absl::StrAppend(&text,
+                    ", which averages it: this worker must exchange its buffers too; in Python "
+                    "buffers=\"mean\"");
+  }
+  return text;
+}
+
 }  // namespace
 
 uint64_t TensorSpec::elements() const {
@@ -161,12 +195,10 @@ std::string DifferenceFromRun(const Manifest& run, const Manifest& other) {
   std::map<std::string_view, const TensorSpec*> others;
   for (const TensorSpec& tensor : other.tensors) others.emplace(tensor.name, &tensor);
   std::set<std::string_view> shared;
-  for (const TensorSpec& tensor : run.tensors) {
+  for (size_t i = 0; i < run.tensors.size(); ++i) {
+    const TensorSpec& tensor = run.tensors[i];
     const auto found = others.find(tensor.name);
-    if (found == others.end()) {
-      return absl::StrFormat("tensor '%s' is missing, and has shape %s in the run%s", tensor.name,
-                             ShapeText(tensor), tensor.averaged ? ", which averages it" : "");
-    }
+    if (found == others.end()) return MissingTensor(run, i, other);
     std::string difference = TensorDifference(tensor, *found->second);
     if (!difference.empty()) return difference;
     shared.insert(tensor.name);

@@ -58,7 +58,8 @@ TEST(Manifest, AveragedTensorsArePartOfTheHash) {
 TEST(Manifest, DifferencesOfAveragedTensorsAreNamed) {
   const Manifest run = WithStatistics();
   EXPECT_EQ(DifferenceFromRun(run, Example()),
-            "tensor 'ln.running_mean' is missing, and has shape [128] in the run, which averages it");
+            "tensor 'ln.running_mean' is missing, and has shape [128] in the run, which averages it: this "
+            "worker must exchange its buffers too; in Python buffers=\"mean\"");
   EXPECT_EQ(DifferenceFromRun(Example(), run),
             "averaged tensor 'ln.running_mean' of shape [128] is not in the run");
   Manifest trained = run;
@@ -124,6 +125,27 @@ TEST(Manifest, TheFirstDifferenceIsNamed) {
             "run");
   EXPECT_EQ(DifferenceFromRun(run, Example()),
             "the frozen parameters differ: base_fingerprint is none, and 0123456789abcdef in the run");
+}
+
+TEST(Manifest, TheTensorInThePlaceOfAMissingOneIsNamed) {
+  const Manifest run = Example();
+  Manifest other = run;
+  for (TensorSpec& tensor : other.tensors) tensor.name = "model." + tensor.name;
+  std::swap(other.tensors[0], other.tensors[2]);
+  EXPECT_EQ(DifferenceFromRun(run, other),
+            "tensor 'wte' is missing, and has shape [256, 128] in the run; this worker has 'model.wte' of "
+            "shape [256, 128] in its place");
+  EXPECT_THAT(DifferenceFromRun(other, run), HasSubstr("; this worker has 'scale' of shape [] in its place"));
+  other = run;
+  other.tensors[1].name = "norm";
+  EXPECT_THAT(DifferenceFromRun(run, other),
+              HasSubstr("; this worker has 'norm' of shape [128] in its place"));
+  other.tensors[1].shape = {64};
+  EXPECT_EQ(DifferenceFromRun(run, other), "tensor 'ln.weight' is missing, and has shape [128] in the run");
+  other = run;
+  other.tensors[1].name = "myln.weight";
+  other.tensors[1].shape = {64};
+  EXPECT_EQ(DifferenceFromRun(run, other), "tensor 'ln.weight' is missing, and has shape [128] in the run");
 }
 
 struct Bad {

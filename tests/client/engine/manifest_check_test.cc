@@ -33,6 +33,21 @@ TEST(ManifestCheckTest, NamesWhatDiffers) {
   EXPECT_THAT(Against(other), HasSubstr("base_fingerprint is 0123456789abcdef"));
 }
 
+TEST(ManifestCheckTest, ARunOfAtollsOwnModelIsCalledSo) {
+  JoinedRun run;
+  run.manifest = Three();
+  Manifest other = Three();
+  other.tensors[0].name = "weight";
+  other.tensors[0].shape = {7};
+  const std::string own =
+      ". The run trains Atoll's own GPT (`model: gpt`); a run for models of your own has "
+      "`model: external`";
+  EXPECT_THAT(std::string(CheckAgainstRun(run, other).message()),
+              HasSubstr("tensor 'a' is missing, and has shape [2, 3] in the run" + own));
+  run.run.model = ModelOptions(ExternalOptions());
+  EXPECT_THAT(std::string(CheckAgainstRun(run, other).message()), testing::Not(HasSubstr(own)));
+}
+
 TEST(ManifestCheckTest, AModelThatNobodyHasBroughtIsNotCompared) {
   JoinedRun run;
   run.run.model = ModelOptions(ExternalOptions());
