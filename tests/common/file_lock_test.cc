@@ -1,6 +1,7 @@
 #include "common/file_lock.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,32 @@ TEST(FileLockTest, TheLockDiesWithItsProcess) {
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(FileLock::Acquire(path).ok());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(FileLockTest, TheProgramOfAnEngineIsNamed) {
+  TestDir dir;
+  const std::string path = dir.File("LOCK");
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::prctl(PR_SET_NAME, "atoll-engine");
+    const auto lock = FileLock::Acquire(path);
+    const char answer = lock.ok() ? 'y' : 'n';
+    if (::write(ready[1], &answer, 1) != 1) ::_exit(1);
+    while (true) ::pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  EXPECT_EQ(std::string(FileLock::Acquire(path).status().message()),
+            absl::StrCat(path, " is locked by process ", child, " (atoll-engine), which belongs to process ",
+                         ::getpid(), " (common_test): stop that process, or choose another directory"));
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   ::close(ready[0]);
   ::close(ready[1]);
 }
