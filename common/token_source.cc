@@ -1,6 +1,7 @@
 #include "common/token_source.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -14,9 +15,22 @@ namespace {
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr Duration kFresh = Seconds(1);
 
+/// "atoll_ID_SECRET" or the secret alone; a file's name hardly ends with so many hexadecimal digits.
+bool LooksLikeAToken(std::string_view path) {
+  constexpr size_t kLeastSecret = 32;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const size_t secret = name.size() - (name.find_last_not_of("0123456789abcdef") + 1);
+  return secret >= kLeastSecret;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  if (LooksLikeAToken(path) && !FileExists(path)) {
+    return absl::NotFoundError(
+        "the value looks like a token, and must be the path of a file that holds it (it is not shown here). "
+        "Write the token to a file that only you can read, and give the path of that file");
+  }
   ATOLL_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxTokenBytes));
   const std::string first(contents.begin(), std::find(contents.begin(), contents.end(), '\n'));
   const std::string text(absl::StripAsciiWhitespace(first));

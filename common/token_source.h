@@ -11,7 +11,8 @@
 namespace atl {
 
 /// Reads a token file: its first line, without surrounding blanks. InvalidArgument if it is empty or has
-/// characters that a header cannot carry. NotFound and PermissionDenied name the file.
+/// characters that a header cannot carry. NotFound and PermissionDenied name the file, unless
+/// its path looks like a token itself.
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
 
 /// A token that is reloaded from its file, so that it can be replaced without a restart. Thread-safe.

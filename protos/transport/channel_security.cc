@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/bind_address.h"
 #include "common/status.h"
@@ -64,7 +65,12 @@ absl::StatusOr<std::shared_ptr<ChannelSecurity>> ChannelSecurity::Create(const C
   ATOLL_RETURN_IF_ERROR(CheckFlags(flags));
   std::shared_ptr<ChannelSecurity> security(new ChannelSecurity(flags, clock));
   if (!flags.token_file.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(security->token_, TokenSource::Open(flags.token_file, clock));
+    auto token = TokenSource::Open(flags.token_file, clock);
+    if (!token.ok()) {
+      return absl::Status(token.status().code(),
+                          absl::StrCat("--token-file: ", std::string(token.status().message())));
+    }
+    security->token_ = *std::move(token);
   }
   if (!flags.UsesTls()) return security;
   ATOLL_ASSIGN_OR_RETURN(security->certificates_,

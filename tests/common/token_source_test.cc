@@ -20,6 +20,20 @@ TEST(TokenSource, AFileOfATokenIsItsFirstLine) {
   EXPECT_TRUE(absl::IsNotFound(ReadTokenFile(dir.File("none")).status()));
 }
 
+TEST(TokenSource, ATokenInThePlaceOfAPathIsNotShown) {
+  const TestDir dir;
+  const std::string secret(64, 'a');
+  for (const std::string& value : {"atoll_c80d_" + secret, dir.File("atoll_c80d_" + secret), secret}) {
+    const absl::Status error = ReadTokenFile(value).status();
+    EXPECT_TRUE(absl::IsNotFound(error)) << error;
+    EXPECT_EQ(error.ToString().find(secret), std::string::npos) << error;
+    EXPECT_NE(error.ToString().find("looks like a token"), std::string::npos) << error;
+  }
+  const std::string path = dir.File(secret);
+  ASSERT_TRUE(WriteFileAtomically(path, "abc\n").ok());
+  EXPECT_EQ(*ReadTokenFile(path), "abc");
+}
+
 TEST(TokenSource, FollowsItsFileAndKeepsTheLastThatCouldBeRead) {
   const TestDir dir;
   FakeClock clock;
