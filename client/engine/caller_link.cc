@@ -32,8 +32,9 @@ void CallerLink::Listen() {
     const ipc::Received received = socket_->Receive(kLook, type, body);
     if (received == ipc::Received::kTimeout && ::getppid() == caller_) continue;
     if (received == ipc::Received::kMessage && Take(type, body)) continue;
-    GiveUp();
+    // The stop comes first: an event that is given up without one would look like a failure of the worker.
     requests_.gone();
+    GiveUp();
     return;
   }
 }

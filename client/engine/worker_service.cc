@@ -1,5 +1,6 @@
 #include "client/engine/worker_service.h"
 
+#include <string_view>
 #include <utility>
 
 #include "client/engine/caller_replica.h"
@@ -110,16 +111,17 @@ CallerRequests WorkerService::Requests() {
     }
     process_->drain()->Drain();
   };
-  const auto stop = [this] {
+  const auto stop_because = [this](std::string_view why) {
     {
       const MutexLock lock(&mutex_);
       stop_asked_ = true;
     }
-    process_->drain()->Stop();
+    process_->drain()->Stop(why);
   };
-  const auto gone = [this, stop] {
+  const auto stop = [stop_because] { stop_because(""); };
+  const auto gone = [this, stop_because] {
     log_.Warning("the training process has ended or closed its client; leaving without a push");
-    stop();
+    stop_because("its training process has ended or closed its client");
   };
   return {.drain = drain, .stop = stop, .gone = gone};
 }

@@ -15,10 +15,10 @@ TimedDrain::TimedDrain(Worker* worker, InterruptibleSleeper* sleeper, Duration g
 
 TimedDrain::~TimedDrain() { Detach(); }
 
-void TimedDrain::Stop() {
+void TimedDrain::Stop(std::string_view why) {
   const MutexLock lock(&mutex_);
   if (worker_ == nullptr) return;
-  worker_->RequestStop(kLastGoodbye);
+  worker_->RequestStop(kLastGoodbye, why);
   sleeper_->Interrupt();
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "client/sync/worker.h"
 #include "common/clock.h"
@@ -28,8 +29,8 @@ class TimedDrain {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
   /// Whether a drain had no time left, or never any: what was done may be lost.
   bool ran_out() const { return ran_out_; }
-  /// Stops the worker without a push. Returns at once.
-  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Stops the worker without a push. Returns at once. `why` is told to the run.
+  void Stop(std::string_view why = "") ABSL_LOCKS_EXCLUDED(mutex_);
   /// From here on nothing happens to the worker. Waits for a call in progress.
   void Detach() ABSL_LOCKS_EXCLUDED(mutex_);
 

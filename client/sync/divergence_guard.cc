@@ -10,6 +10,7 @@ bool IsNotFinite(const absl::Status& step) {
 
 void DivergenceGuard::RoundDropped(Version base, const absl::Status& why) {
   ++in_a_row_;
+  why_ = why;
   context_.observer->OnRoundNotFinite();
   hopeless_ = in_a_row_ >= options_.max_rounds_not_finite;
   const LogFields fields = {{"base", base.value()}, {"in_a_row", in_a_row_}, {"error", Explain(why)}};

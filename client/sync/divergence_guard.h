@@ -27,12 +27,15 @@ class DivergenceGuard {
   void RoundCounted() { in_a_row_ = 0; }
   /// There were too many: the worker gives up.
   bool hopeless() const { return hopeless_; }
+  /// What was not finite in the last round that was dropped.
+  const absl::Status& why() const { return why_; }
 
  private:
   const OuterSyncOptions options_;
   const WorkerContext context_;
   uint32_t in_a_row_ = 0;
   bool hopeless_ = false;
+  absl::Status why_;
 };
 
 }  // namespace atl

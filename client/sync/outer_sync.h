@@ -42,6 +42,9 @@ class OuterSync {
   /// again.
   absl::StatusOr<SyncEnd> Run();
 
+  /// After kDiverged: what was not finite in the last round.
+  const absl::Status& not_finite() const { return guard_.why(); }
+
   const PseudoGradientEncoder& encoder(size_t fragment) const { return encoders_[fragment]; }
 
  private:

@@ -46,6 +46,9 @@ class OverlappedSync {
   /// As OuterSync::Run.
   absl::StatusOr<SyncEnd> Run();
 
+  /// As OuterSync::not_finite.
+  const absl::Status& not_finite() const { return state_.guard.why(); }
+
   const PseudoGradientEncoder& encoder(size_t fragment) const { return encoders_[fragment]; }
   const FragmentSchedule& schedule() const { return *state_.schedule; }
 

@@ -137,7 +137,11 @@ bool Worker::RequestDrain() {
   return true;
 }
 
-void Worker::RequestStop(Duration goodbye) {
+void Worker::RequestStop(Duration goodbye, std::string_view why) {
+  {
+    const MutexLock lock(&stop_mutex_);
+    if (stopped_because_.empty()) stopped_because_ = std::string(why);
+  }
   worker_status_.RequestStop();
   connection_.CancelPulls();
   connection_.CancelPushes();
@@ -274,7 +278,9 @@ absl::StatusOr<SyncEnd> Worker::Synchronise() {
     if (info.run.sync.mode == SyncMode::kOverlapped) return Overlap(layout, resume_state);
     OuterSync sync(options_.outer, &session_, replica_.get(), layout, resume_state, &retry_policy_,
                    &heartbeater_, context_);
-    return sync.Run();
+    auto end = sync.Run();
+    not_finite_ = sync.not_finite();
+    return end;
   }
   if (info.run.evaluated_by != EvaluatedBy::kEvaluator) {
     context_.log.Warning(
@@ -308,6 +314,7 @@ absl::StatusOr<SyncEnd> Worker::Overlap(const std::vector<FragmentLayout>& layou
                       layout, resume_state, context_);
   overlapping_ = true;
   auto end = sync.Run();
+  not_finite_ = sync.not_finite();
   overlapping_ = false;
   return end;
 }
@@ -326,11 +333,20 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   if (how == SyncEnd::kRestart) return {.restart = true, .how = how};
   const bool drained = how == SyncEnd::kDrained || (how == SyncEnd::kStopped && commands.drain);
   if (drained) return EndOfDrain(how);
-  session_.Leave(std::string(ReasonText(how)));
+  session_.Leave(LeaveReason(how));
   if (how != SyncEnd::kDiverged) return {.how = how};
   return {.code = ExitCode::kNumerics,
-          .status = absl::FailedPreconditionError(
-              "the training diverged: several rounds in a row were not finite")};
+          .status = absl::FailedPreconditionError(absl::StrFormat(
+              "the training diverged: %d rounds in a row were not finite, the last because %s. "
+              "Lower the learning rate, or check the data and the loss for values that are "
+              "not finite",
+              options_.outer.max_rounds_not_finite, std::string(not_finite_.message())))};
+}
+
+std::string Worker::LeaveReason(SyncEnd how) const {
+  const MutexLock lock(&stop_mutex_);
+  const bool told = how == SyncEnd::kStopped && !stopped_because_.empty();
+  return told ? stopped_because_ : std::string(ReasonText(how));
 }
 
 WorkerEnd Worker::EndOfDrain(SyncEnd how) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@
 #include "client/sync/sync_end.h"
 #include "client/sync/worker_checkpoint.h"
 #include "common/exit_codes.h"
+#include "common/mutex.h"
 #include "common/signature.h"
 #include "common/sleeper.h"
 
@@ -78,7 +80,8 @@ class Worker {
   /// Finish the inner step in progress, leave, return from Run; pushes and other calls in progress are given
   /// up, and the goodbye takes `goodbye` at most. The sleeper must be interrupted besides, so that waits end.
   /// From any thread; again with a shorter goodbye.
-  void RequestStop(Duration goodbye = kGoodbye);
+  /// `why` is told to the run instead of "stopped"; the first reason counts.
+  void RequestStop(Duration goodbye = kGoodbye, std::string_view why = "");
 
   const WorkerStatus& worker_status() const { return worker_status_; }
   /// Where the time went: of the training thread, and of the exchange threads together. From any thread.
@@ -101,6 +104,8 @@ class Worker {
   WorkerEnd EndOf(const absl::StatusOr<SyncEnd>& end);
   /// `how`: kDrained, or kStopped when the time for it ran out.
   WorkerEnd EndOfDrain(SyncEnd how);
+  /// What the run is told of a worker that ends like this.
+  std::string LeaveReason(SyncEnd how) const ABSL_LOCKS_EXCLUDED(stop_mutex_);
 
   const WorkerOptions options_;
   const WorkerDeps deps_;
@@ -119,8 +124,11 @@ class Worker {
   std::unique_ptr<WorkerCheckpoint> checkpoint_;  // null: nothing is kept
   OptimizerWarmup optimizer_warmup_;
   std::unique_ptr<Replica> replica_;
-  uint64_t built_for_ = 0;  // version of the configuration
+  absl::Status not_finite_;  // of the last round that was dropped
+  uint64_t built_for_ = 0;   // version of the configuration
   bool reached_ = false;
+  mutable Mutex stop_mutex_;
+  std::string stopped_because_ ABSL_GUARDED_BY(stop_mutex_);
 };
 
 }  // namespace atl

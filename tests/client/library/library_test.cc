@@ -148,6 +148,9 @@ TEST_F(LibraryTest, ARunGoesOnWithoutACallerThatIsKilled) {
   EXPECT_TRUE(Runs(child));
   ::kill(child, SIGKILL);
   EXPECT_THAT(LogOf("w0"), HasSubstr("the training process has ended"));
+  EXPECT_TRUE(Await([&] {
+    return Log().find("worker 'w0' left: its training process has ended") != std::string::npos;
+  })) << Log();
   EXPECT_EQ(other->Wait(Seconds(120)), 0) << Said("w1") << LogOf("w1");
 }
 

@@ -231,10 +231,25 @@ TEST_F(WorkerTest, StopsWhileItWaits) {
   EXPECT_THAT(coordinator_.left, ElementsAre("stopped"));
 }
 
+TEST_F(WorkerTest, AStopSaysWhy) {
+  coordinator_.SeedWith(1.0F);
+  on_step_ = [&](uint64_t) {
+    worker_->RequestStop(Worker::kGoodbye, "its training process has ended");
+    worker_->RequestStop(Worker::kGoodbye, "later");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_THAT(coordinator_.left, ElementsAre("its training process has ended"));
+}
+
 TEST_F(WorkerTest, DivergenceHasItsOwnExitCode) {
   coordinator_.SeedWith(1.0F);
   on_step_ = [](uint64_t) { return absl::FailedPreconditionError("nan"); };
-  EXPECT_EQ(Run().code, ExitCode::kNumerics);
+  const WorkerEnd end = Run();
+  EXPECT_EQ(end.code, ExitCode::kNumerics);
+  EXPECT_THAT(std::string(end.status.message()),
+              HasSubstr("3 rounds in a row were not finite, the last because nan. Lower the learning "
+                        "rate, or check the data"));
   EXPECT_EQ(coordinator_.left.size(), 1u);
 }
 
