@@ -63,6 +63,14 @@ absl::Status CheckRequired(const std::vector<ipc::Option>& given, const std::str
 
 }  // namespace
 
+std::vector<std::string> EngineOptionNames() {
+  EngineOptions options;
+  CLI::App app;
+  app.set_help_flag();
+  AddEngineOptions(app, options);
+  return NamesOf(app);
+}
+
 absl::StatusOr<EngineOptions> ParseEngineOptions(const std::vector<ipc::Option>& given, bool joins) {
   EngineOptions options;
   CLI::App app;

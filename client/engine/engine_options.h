@@ -25,6 +25,9 @@ struct EngineOptions {
 /// twice, a value out of range, or missing although required (state-dir when `joins`).
 absl::StatusOr<EngineOptions> ParseEngineOptions(const std::vector<ipc::Option>& given, bool joins);
 
+/// The names of all options, without dashes.
+std::vector<std::string> EngineOptionNames();
+
 }  // namespace atl
 
 #endif  // ATOLL_CLIENT_ENGINE_ENGINE_OPTIONS_H_

@@ -12,6 +12,7 @@
 #include "atoll/version.h"
 #include "client/engine/engine_options.h"
 #include "client/engine/manifest_check.h"
+#include "client/engine/option_words.h"
 #include "client/engine/snapshot_service.h"
 #include "client/engine/status_code.h"
 #include "client/engine/worker_service.h"
@@ -56,9 +57,10 @@ absl::StatusOr<ipc::Hello> TakeHello(ipc::MessageSocket& socket) {
 }
 
 ExitCode Refuse(ipc::MessageSocket& socket, const absl::Status& why) {
-  static_cast<void>(socket.Send(
-      ipc::MessageType::kRefused,
-      ipc::Encode(ipc::Refused{.code = CodeForCaller(why), .message = std::string(why.message())})));
+  static_cast<void>(
+      socket.Send(ipc::MessageType::kRefused,
+                  ipc::Encode(ipc::Refused{.code = CodeForCaller(why),
+                                           .message = WithOptionWords(std::string(why.message()))})));
   return SetupExitCode(why);
 }
 

@@ -5,6 +5,7 @@
 
 #include "client/engine/caller_replica.h"
 #include "client/engine/manifest_check.h"
+#include "client/engine/option_words.h"
 #include "client/engine/run_text.h"
 #include "client/engine/status_code.h"
 #include "client/setup/setup_error.h"
@@ -149,7 +150,7 @@ ipc::Event WorkerService::EndEvent(const WorkerEnd& end) {
   if (!status.ok() && !stopped) {
     event.end_code = CodeForCaller(status);
     event.end_reason = ATL_END_FAILED;
-    event.text = std::string(status.message());
+    event.text = WithOptionWords(std::string(status.message()));
     if (!failure_.ok()) event.exit_code = ToInt(ExitCode::kInternal);
     return event;
   }

@@ -10,7 +10,7 @@ void IdentityClaim::OnJoined(const JoinedRun& info, bool rejoin) {
     if (!claimed.ok()) {
       log_.Warning(
           "could not note in the state directory that the name is this worker's; always start it with the "
-          "same --name",
+          "same name",
           {{"error", Explain(claimed)}});
     }
   }

@@ -202,7 +202,7 @@ class NeverThereTest(RunTest):
             thread.start()
         for thread in threads:
             thread.join(PATIENCE_S)
-        for name, text in (("join", "no-such-host.invalid.*give --wait-forever to keep trying"),
+        for name, text in (("join", "no-such-host.invalid.*give option wait-forever to keep trying"),
                            ("unseeded", "the run 'python-test' has no published version yet, not even version 0.*Start a worker"),
                            ("nobody", "127.0.0.1:1")):
             self.assertIsInstance(failures.get(name), atoll.Unavailable, (name, failures))

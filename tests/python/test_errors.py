@@ -105,7 +105,7 @@ class ErrorsTest(RunTest):
         self.addCleanup(second.stop, 9)
         # Joining would replace what is kept.
         with self.assertRaisesRegex(atoll.FailedPrecondition, f"state-seeder/progress keeps the state of run {first_run}, and this coordinator "
-                                    "serves run .* \\('python-test'\\).*give --expect-run python-test") as caught:
+                                    "serves run .* \\('python-test'\\).*give option expect-run python-test") as caught:
             self.join(second.data, *model_and_optimizer(), name="seeder")
         self.assertNotIn(f"serves run {first_run}", str(caught.exception))
         self.assertEqual(second.status().get("workers", []), [])

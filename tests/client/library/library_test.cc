@@ -382,6 +382,25 @@ TEST_F(LibraryTest, AWrongOptionIsNamed) {
   EXPECT_THAT(caller.error().message, HasSubstr("'coordinator' is required"));
 }
 
+TEST_F(LibraryTest, MessagesNameOptionsAndNoFlags) {
+  const auto open = [&](Caller& caller, Caller::Options more) {
+    more.insert(more.end(), {{"coordinator", "127.0.0.1:1"}, {"state-dir", dir_.File("state")}});
+    return caller.Open(more);
+  };
+  const std::string token = "atoll_c80d_" + std::string(64, 'a');
+  Caller caller(manifest_);
+  EXPECT_EQ(open(caller, {{"token-file", dir_.File(token)}}), ATL_NOT_FOUND);
+  EXPECT_THAT(caller.error().message,
+              AllOf(testing::StartsWith("option token-file: the value looks like a token"),
+                    testing::Not(HasSubstr(token))));
+  ASSERT_EQ(open(caller, {{"log-file", dir_.File("log")}}), ATL_OK) << caller.error().message;
+  Caller second(manifest_);
+  EXPECT_EQ(open(second, {}), ATL_ALREADY_EXISTS);
+  EXPECT_THAT(second.error().message,
+              HasSubstr("(atoll-engine): a worker of this same process (" + std::to_string(::getpid()) +
+                        ") still uses it: close it first, or choose another"));
+}
+
 TEST_F(LibraryTest, AWrongTensorIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Serve(1, 1));
   const auto end_with = [&](const std::function<void(Manifest&)>& change) {
