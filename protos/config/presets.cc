@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/did_you_mean.h"
 #include "core/tokenizer_names.h"
 
 namespace atl {
@@ -62,17 +63,31 @@ void SetIfAbsent(YamlNode& root, const std::string& section, YamlEntry field) {
   node.entries.push_back(std::move(field));
 }
 
-/// `model: external` is a section with its defaults, and its data needs no tokenizer.
-void ExpandExternalModel(YamlNode& root) {
+ConfigProblem NoModel(const std::string& word, int line) {
+  const std::string meant = DidYouMean(word, {std::string(kExternal)});
+  return {
+      "model",
+      absl::StrCat(Quoted(word), " is no model; ",
+                   meant.empty() ? "" : absl::StrCat("did you mean '", meant, "'? "),
+                   "allowed: external, for a model of your own, or a section with gpt, for Atoll's own GPT"),
+      line};
+}
+
+/// `model: external` is a section with its defaults, and its data needs no tokenizer. Another word is a
+/// problem, and then taken for this one: what else may be wrong depends on the model.
+std::vector<ConfigProblem> ExpandExternalModel(YamlNode& root) {
   YamlEntry* const model = FindEntry(root, "model");
-  if (model == nullptr) return;
+  if (model == nullptr) return {};
   const int line = model->line;
-  if (model->value.kind == YamlNode::Kind::kScalar && model->value.scalar == kExternal) {
+  std::vector<ConfigProblem> problems;
+  if (model->value.kind == YamlNode::Kind::kScalar) {
+    if (model->value.scalar != kExternal) problems.push_back(NoModel(model->value.scalar, line));
     model->value = MakeNode(YamlNode::Kind::kMap, line);
     model->value.entries.push_back({std::string(kExternal), line, MakeNode(YamlNode::Kind::kMap, line)});
   }
-  if (model->value.kind != YamlNode::Kind::kMap || FindEntry(model->value, kExternal) == nullptr) return;
-  SetIfAbsent(root, "data", Setting("tokenizer", std::string(kNoTokenizer), line));
+  if (model->value.kind == YamlNode::Kind::kMap && FindEntry(model->value, kExternal) != nullptr)
+    SetIfAbsent(root, "data", Setting("tokenizer", std::string(kNoTokenizer), line));
+  return problems;
 }
 
 std::vector<ConfigProblem> ExpandOffenders(YamlNode* root) {
@@ -96,8 +111,9 @@ std::vector<ConfigProblem> ExpandOffenders(YamlNode* root) {
 
 std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
   if (root->kind != YamlNode::Kind::kMap) return {};
-  ExpandExternalModel(*root);
-  return ExpandOffenders(root);
+  std::vector<ConfigProblem> problems = ExpandExternalModel(*root);
+  for (ConfigProblem& problem : ExpandOffenders(root)) problems.push_back(std::move(problem));
+  return problems;
 }
 
 }  // namespace atl

@@ -16,6 +16,19 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+/// What to write for a section that a file must have; empty: the allowed values say it.
+std::string_view ExampleOf(std::string_view path) {
+  if (path == "model") {
+    return "write `model: external` for a model of your own, or `model: {gpt: {layers: 4, heads: 4, "
+           "width: 128, context: 128, vocabulary: 256}}` for Atoll's own GPT";
+  }
+  if (path == "data") {
+    return "write `data: {tokenizer: bytes}`, with the tokenizer that made the token files; a run with "
+           "`model: external` needs no data section";
+  }
+  return "";
+}
+
 class Reader {
  public:
   YamlReading Read(const YamlNode& root, Message* message) {
@@ -115,7 +128,11 @@ class Reader {
   void Absent(const FieldDescriptor* field, const std::string& path, int line, Message* message) {
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.required()) {
-      return Problem(Child(path, field), line, absl::StrCat("is missing; allowed: ", AllowedText(field)));
+      const std::string child = Child(path, field);
+      const std::string_view example = ExampleOf(child);
+      return Problem(child, line,
+                     example.empty() ? absl::StrCat("is missing; allowed: ", AllowedText(field))
+                                     : absl::StrCat("is missing; ", std::string(example)));
     }
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       return FillWithDefaults(message->GetReflection()->MutableMessage(message, field));

@@ -118,8 +118,10 @@ TEST(ConfigErrorTest, UnknownChoice) {
 TEST(ConfigErrorTest, Missing) {
   EXPECT_EQ(ErrorOf(Sample("  workers: 4\n", "")),
             "s.yaml:1: run.workers: is missing; allowed: a whole number from 1 to 10000");
-  EXPECT_EQ(ErrorOf(Sample("data:\n  tokenizer: bytes\n", "")),
-            "s.yaml: data: is missing; allowed: a section of fields");
+  EXPECT_EQ(
+      ErrorOf(Sample("data:\n  tokenizer: bytes\n", "")),
+      "s.yaml: data: is missing; write `data: {tokenizer: bytes}`, with the tokenizer that made the token "
+      "files; a run with `model: external` needs no data section");
   EXPECT_EQ(ErrorOf(Sample("name: sample", "name: ''")), "s.yaml:2: run.name: must not be empty");
   EXPECT_EQ(ErrorOf(""), "s.yaml: the file is empty");
   EXPECT_EQ(ErrorOf("# only a comment\n"), "s.yaml: the file is empty");
@@ -139,7 +141,8 @@ TEST(ConfigErrorTest, Duplicates) {
 TEST(ConfigErrorTest, AllProblemsAtOnceInTheOrderOfTheLines) {
   EXPECT_EQ(
       ErrorOf("run:\n  name: a\n  workers: 0\n  round: 1\nmodel:\n  gpt: {layers: x}\n"),
-      "s.yaml: data: is missing; allowed: a section of fields\n"
+      "s.yaml: data: is missing; write `data: {tokenizer: bytes}`, with the tokenizer that made the token "
+      "files; a run with `model: external` needs no data section\n"
       "s.yaml: inner: is missing; allowed: a section of fields\n"
       "s.yaml:1: run.rounds: is missing; allowed: a whole number from 1 to 100000000\n"
       "s.yaml:3: run.workers: 0 is out of range; allowed: a whole number from 1 to 10000\n"
