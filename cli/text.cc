@@ -139,6 +139,11 @@ std::string CommandName(v1::Command command) {
   return name == "none" || name == "unspecified" ? "" : name;
 }
 
+std::string EventKindName(v1::RunEvent::Kind kind) {
+  const std::string name = v1::RunEvent::Kind_Name(kind);
+  return name.empty() || kind == v1::RunEvent::KIND_UNSPECIFIED ? "OTHER" : name;
+}
+
 std::vector<std::string> RenderTable(const std::vector<Column>& columns,
                                      const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;

@@ -30,6 +30,9 @@ const char* PhaseName(v1::WorkerPhase phase);
 /// In lower case without its prefix: "drain"; empty when there is none.
 std::string CommandName(v1::Command command);
 
+/// As in the protocol; OTHER: one without a kind of its own, or of a newer release.
+std::string EventKindName(v1::RunEvent::Kind kind);
+
 /// Turns the coordinator's words about a waiting worker or run into "waits for w1" or "waits: paused by ann".
 std::string WaitsText(const std::string& waiting_for);
 

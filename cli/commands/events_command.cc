@@ -24,7 +24,7 @@ struct EventsOptions {
 bool PrintEvent(const v1::RunEvent& event, bool json) {
   if (json) return PrintJson(event, /*compact=*/true).ok() && FlushStandardOutput().ok();
   std::printf("%6llu  %s  %-20s  %s\n", static_cast<unsigned long long>(event.sequence()),
-              LocalTime(event.unix_nanos()).c_str(), v1::RunEvent::Kind_Name(event.kind()).c_str(),
+              LocalTime(event.unix_nanos()).c_str(), EventKindName(event.kind()).c_str(),
               Printable(event.message()).c_str());
   return FlushStandardOutput().ok();
 }

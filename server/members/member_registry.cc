@@ -154,12 +154,13 @@ absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {
 absl::Status MemberRegistry::CheckPin(const WorkerName& worker, const std::string& fingerprint) const {
   const bool pinned = configs_->run().data.mode == DataMode::kShared && !fingerprint_.empty();
   if (!pinned || fingerprint.empty() || fingerprint == fingerprint_) return absl::OkStatus();
-  return Reject(RejectionReason::kDatasetMismatch,
-                absl::StrFormat(
-                    "the data of worker '%s' does not fit the run: its fingerprint is %s, that of the first "
-                    "contribution, by worker '%s', is %s. If that worker had the wrong data, call "
-                    "`atollctl run reset-data`",
-                    worker, fingerprint, pinned_by_, fingerprint_));
+  return Reject(
+      RejectionReason::kDatasetMismatch,
+      absl::StrFormat(
+          "the data of worker '%s' does not fit the run: its fingerprint is '%s', that of the first "
+          "contribution, by worker '%s', is '%s'. If that worker had the wrong data, call "
+          "`atollctl run reset-data`",
+          worker, fingerprint, pinned_by_, fingerprint_));
 }
 
 absl::Status MemberRegistry::CheckData(const WorkerName& name) const {

@@ -1,6 +1,8 @@
 #include "server/run/evaluations.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -18,6 +20,13 @@ bool IsEvaluationOf(const ModelOptions& model, double loss) {
 const char* BoundsOf(const ModelOptions& model) {
   return model.external() != nullptr ? "a loss is a finite number of at most 1e30 in magnitude"
                                      : "a loss is above 0 and at most 10000 nats per token";
+}
+
+/// A model of the workers' own may have a loss of any size.
+std::string LossText(double loss) {
+  const double size = std::abs(loss);
+  return loss == 0 || (size >= 1e-3 && size < 1e5) ? absl::StrFormat("%.4f", loss)
+                                                   : absl::StrFormat("%.4g", loss);
 }
 
 }  // namespace
@@ -49,9 +58,9 @@ void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, Mono
                                    .loss = evaluation.loss,
                                    .tokens = evaluation.tokens,
                                    .unix_ns = unix_ns});
-    effects.Event(
-        EventKind::kEvaluated, worker,
-        absl::StrFormat("version %d has validation loss %.4f", evaluation.version.value(), evaluation.loss));
+    effects.Event(EventKind::kEvaluated, worker,
+                  absl::StrFormat("version %d has validation loss %s", evaluation.version.value(),
+                                  LossText(evaluation.loss)));
     effects.events.back().version = evaluation.version;
     effects.events.back().evaluation =
         EvaluationView{.version = evaluation.version, .loss = evaluation.loss, .tokens = evaluation.tokens};

@@ -36,6 +36,12 @@ TEST(Names, OfStatesAndCommands) {
   EXPECT_EQ(CommandName(v1::COMMAND_UNSPECIFIED), "");
 }
 
+TEST(Names, OfEvents) {
+  EXPECT_EQ(EventKindName(v1::RunEvent::WORKER_LEFT), "WORKER_LEFT");
+  EXPECT_EQ(EventKindName(v1::RunEvent::KIND_UNSPECIFIED), "OTHER");
+  EXPECT_EQ(EventKindName(static_cast<v1::RunEvent::Kind>(999)), "OTHER");
+}
+
 TEST(WaitsText, SaysWaitingOnce) {
   EXPECT_EQ(WaitsText("waiting for worker 'w1' to seed the parameters"),
             "waits for worker 'w1' to seed the parameters");

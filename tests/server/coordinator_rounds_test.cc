@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "server/rejection.h"
 #include "tests/server/test_run.h"
@@ -213,6 +215,20 @@ TEST(CoordinatorRounds, OnlyTheWorkerThatWasAskedWritesTheValidationCurve) {
   ASSERT_EQ(status.evaluations.size(), 1);
   EXPECT_EQ(status.evaluations[0].loss, 4.5);
   EXPECT_EQ(events.WaitFor(EventKind::kEvaluated)->worker, "a");
+}
+
+TEST(CoordinatorRounds, ATinyValidationLossIsNotShownAsZero) {
+  for (const auto& [loss, text] : {std::pair(9.31e-10, "9.31e-10"), std::pair(3.14159, "3.1416")}) {
+    TestRun run;
+    EventCatcher events(&run.coordinator());
+    const std::vector<MemberRef> workers = run.Begin({"a"}, Fill(Start));
+    ASSERT_TRUE(run.Pull(workers[0])->plan.evaluate);
+    HeartbeatCall call;
+    call.evaluations.push_back({.version = Version(0), .loss = loss, .tokens = 100});
+    ASSERT_TRUE(run.coordinator().Heartbeat(workers[0], call).ok());
+    EXPECT_EQ(events.WaitFor(EventKind::kEvaluated)->message,
+              std::string("version 0 has validation loss ") + text);
+  }
 }
 
 }  // namespace
