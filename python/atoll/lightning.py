@@ -33,6 +33,7 @@ class AtollCallback(Callback):
         self.run: Optional[Run] = None
         self._coordinator, self._counts, self._options = coordinator, counts, options
         self._followed: Any = None  # the loader that follows the run
+        self._losses: List[Any] = []  # of the micro-batches since the last optimizer step
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == "fit":  # a new list: the Trainer is going through the old one
@@ -43,6 +44,7 @@ class AtollCallback(Callback):
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._check_accumulation(trainer)
+        self._losses = []
         optimizers = list(trainer.optimizers)
         counted = optimizers[self._counts] if self._counts is not None else None
         self.run = join(self._coordinator, pl_module, optimizers if len(optimizers) > 1 else optimizers[0], counts=counted,
@@ -62,6 +64,15 @@ class AtollCallback(Callback):
         samples, tokens = batches.count(batch, self.run.context)
         self.run.count_batch(tokens, samples)
         return None
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
+        if pl_module.automatic_optimization:  # Lightning has divided the loss, also in a last accumulation of fewer batches
+            self._losses.append(loss.detach() * trainer.accumulate_grad_batches)
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any, *_: Any) -> None:
+        losses, self._losses = self._losses, []
+        if losses and self.run is not None:
+            self.run.suggest_loss(sum(float(loss) for loss in losses) / len(losses))
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.run is None:

@@ -99,6 +99,11 @@ class Run:
         if tokens is not None:
             self._tokens = whole_number("tokens", tokens)
 
+    def suggest_loss(self, loss: float) -> None:
+        """For callbacks: the loss of the current step, unless report() gave one. It counts more than a closure's result."""
+        if self._loss is None:
+            self._loss = float(loss)
+
     loss = property(None, report, doc="Assigning it is report().")
 
     # ---- what is known

@@ -170,6 +170,11 @@ class RunTest(unittest.TestCase):
         self.addCleanup(self.hub.stop, signal.SIGKILL)
         return self.hub
 
+    def fresh(self):
+        """A new folder, and no coordinator: for the next case of a test with several."""
+        self.doCleanups()
+        self.setUp()
+
     def options(self, name="w0", **more):
         """Arguments of atoll.join."""
         return {"name": name, "state_dir": self.folder / f"state-{name}", "progress": False,

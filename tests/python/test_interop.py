@@ -91,6 +91,31 @@ class TransformersTest(RunTest):
         self.assertNotIn("lm_head.weight", names)  # tied
         self.assertEqual(hub.tokens(), 12 * 8 * 16)
 
+    def test_the_loss_is_the_mean_of_the_micro_batches(self):
+        """The Trainer divides the loss by itself: by the tokens of the step where the model takes num_items_in_batch."""
+        class Plain(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = tiny_gpt2()
+
+            def forward(self, input_ids, labels=None):
+                return {"loss": self.inner(input_ids=input_ids, labels=labels).loss}
+
+        for make in (tiny_gpt2, Plain):
+            for accumulated in (1, 2):
+                with self.subTest(make=make, accumulated=accumulated):
+                    self.fresh()
+                    hub = self.coordinator(rounds=1, steps=1, batch=8, learning_rate=1e-9, model={"external": {"context": 16}})
+                    model = make()
+                    for part in model.modules():
+                        if isinstance(part, torch.nn.Dropout):
+                            part.p = 0.0
+                    done = self.trainer(hub, model, data=sentences(8), max_steps=1, gradient_accumulation_steps=accumulated,
+                                 per_device_train_batch_size=8 // accumulated).train()
+                    wait_for(lambda hub=hub: hub.head() == 1, "the round")
+                    self.assertGreater(done.training_loss, 3)
+                    self.assertAlmostEqual(hub.status()["rounds"][0]["train_loss"], done.training_loss, places=4)
+
     def test_the_trainer_ends_first_and_comes_back(self):
         hub = self.coordinator(rounds=3, steps=4, batch=4, learning_rate=0.01, model={"external": {"context": 16}})
         self.trainer(hub, tiny_gpt2(), max_steps=6).train()
@@ -442,18 +467,40 @@ class LightningTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(trainer.global_step, 6)
 
-    def test_the_loss_is_the_mean_of_the_accumulated_batches(self):
-        found, base = [], self.folder
-        batches = torch.utils.data.DataLoader([(torch.ones(4), torch.zeros(1))] * 12, batch_size=3)
-        for accumulated in (1, 2, 4):
-            self.folder = base / str(accumulated)
-            self.folder.mkdir()
-            hub = self.coordinator(rounds=1, steps=2, batch=3 * accumulated, learning_rate=1e-9)
-            self.fit(hub, Tiny(), data=batches, accumulate_grad_batches=accumulated)
-            found.append(self.callback.run._last["loss"])
-        self.assertGreater(found[0], 0)
-        for loss in found:
-            self.assertAlmostEqual(loss, found[0], places=5)
+    def test_the_loss_is_the_mean_of_the_micro_batches(self):
+        """Lightning divides the loss by accumulate_grad_batches, also where an epoch ends with fewer batches."""
+        from test_run import loader
+        losses = [float((Tiny().layer(inputs) - targets).detach().square().mean()) for inputs, targets in loader()]
+        for accumulated, limit in ((1, 4), (2, 4), (4, 4), (2, 1), (2, 3)):
+            with self.subTest(accumulated=accumulated, limit=limit):
+                self.fresh()
+                hub = self.coordinator(rounds=1, steps=1 if limit == 1 else limit // accumulated + limit % accumulated, batch=3 * accumulated,
+                                       learning_rate=1e-9)
+                self.fit(hub, Tiny(), accumulate_grad_batches=accumulated, limit_train_batches=limit, max_epochs=1)
+                steps = [losses[at:min(at + accumulated, limit)] for at in range(0, limit, accumulated)]
+                expected = sum(sum(step) / len(step) for step in steps) / len(steps)
+                wait_for(lambda hub=hub: hub.head() == 1, "the round")
+                self.assertAlmostEqual(hub.status()["rounds"][0]["train_loss"], expected, places=4)
+
+    def test_the_loss_of_manual_optimization(self):
+        """Two optimizers: the sum of what both minimise, as in a loop of one's own."""
+        class Manual(Tiny):
+            def __init__(self):
+                super().__init__()
+                self.automatic_optimization = False
+
+            def training_step(self, batch, index):
+                for optimizer, part in zip(self.optimizers(), (0.25, 0.5)):
+                    optimizer.zero_grad()
+                    self.manual_backward(part + 0 * self.layer(batch[0]).sum())
+                    optimizer.step()
+
+            def configure_optimizers(self):
+                return [torch.optim.SGD([parameter], lr=0.1) for parameter in self.parameters()]
+
+        hub = self.coordinator(rounds=1, steps=2)
+        self.fit(hub, Manual(), options={"counts": 1})
+        self.assertAlmostEqual(hub.status()["rounds"][0]["train_loss"], 0.75, places=5)
 
     def test_as_many_batches_accumulate_as_may_pass_without_a_step(self):
         hub = self.coordinator(rounds=2, steps=3, batch=12)
