@@ -11,10 +11,10 @@ from ._version import __version__
 from .client import Client, EndReason, Event, EventKind, Outcome, Piece, Snapshot, TensorSpec
 from .errors import (Aborted, AlreadyExists, AtollError, Cancelled, DataLoss, DeadlineExceeded, FailedPrecondition, Internal,
                      InvalidArgument, NotFound, PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented)
-from .joining import join, pull
+from .joining import count_parameters, join, pull
 from .run import Run
 
 __all__ = ["Aborted", "AlreadyExists", "AtollError", "Cancelled", "Client", "DataLoss", "DeadlineExceeded", "EndReason", "Event",
            "EventKind", "FailedPrecondition", "Internal", "InvalidArgument", "NotFound", "Outcome", "PermissionDenied", "Piece",
            "ResourceExhausted", "Run", "Snapshot", "TensorSpec", "Unauthenticated", "Unavailable", "Unimplemented", "__version__",
-           "join", "pull"]
+           "count_parameters", "join", "pull"]

@@ -1,6 +1,7 @@
 """atoll.join and atoll.pull: from the user's objects to a running worker."""
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import Any, Callable, Dict, Mapping, Optional, Union
@@ -81,6 +82,14 @@ def pull(coordinator: str, **options: Any) -> Snapshot:
             _raise_to_zero(memoryview(values).cast("f"))
         snapshot[name] = make(values, shape)
     return snapshot
+
+
+def count_parameters(model: Any, buffers: Any = None) -> int:
+    """The number for model.external.parameters: how many values a worker with this model exchanges. `model`, `buffers`: as of join.
+
+    Tied weights count once, frozen parameters not at all, and averaged buffers do.
+    """
+    return sum(math.prod(spec.shape) for spec in _model_of(model, Island(), "", buffers).specs)
 
 
 def _absolute(options: Dict[str, Any]) -> Dict[str, Any]:

@@ -281,6 +281,23 @@ class AveragedRun(RunTest):
         self.assertGreater(float(published["w"][0]), 2)  # with momentum, further than the worker went
 
 
+class CountTest(RunTest):
+    def test_the_number_for_the_configuration(self):
+        """Tied weights once, buffers only where they are averaged, frozen parameters not at all; and a run agrees."""
+        for buffers in (None, "mean"):
+            with self.subTest(buffers=buffers):
+                self.fresh()
+                model, optimizer = make()
+                model[3].bias.requires_grad_(False)
+                model.register_parameter("tied", model[1].weight)
+                number = atoll.count_parameters(model, buffers=buffers)
+                self.assertEqual(number, 2 * 4 + 5 * 70 + 70 + (8 if buffers else 0))
+                hub = self.coordinator(model={"external": {"parameters": number}})
+                with atoll.join(hub.data, model, optimizer, buffers=buffers, **self.options()) as run:
+                    run.stop()
+        self.assertEqual(atoll.count_parameters({"w": numpy.zeros((2, 3), numpy.float32), "s": numpy.zeros(2, numpy.float32)}, ["s"]), 8)
+
+
 class MismatchTest(RunTest):
     def seeded(self, buffers):
         hub = self.coordinator(rounds=50, workers=2)
