@@ -114,7 +114,8 @@ class Library:
                 continue
             self.path = path
             return library
-        raise NotFound(f"cannot load {NAME}: {'; '.join(failures)}. Install Atoll, or set ATOLL_LIBRARY to the path of the library")
+        raise NotFound(f"cannot load {NAME}: {'; '.join(failures)}. Install Atoll, or build the target `programs`, "
+                       "and set ATOLL_LIBRARY to the path of the library")
 
     def version(self) -> str:
         return self._library.atl_version().decode()

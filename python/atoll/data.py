@@ -272,9 +272,11 @@ class DataPosition:
         return replaced
 
     def _no_parts(self, loader: Any) -> FailedPrecondition:
+        dataset = getattr(loader, "dataset", None)
+        over = f" over a {type(dataset).__name__}, which has no indices" if dataset is not None else ""
         return FailedPrecondition(
             f"the run divides its data: this worker reads part {self.partition} of {self.partitions}, and this loader has no parts: it is "
-            f"a {type(loader).__name__} over a {type(getattr(loader, 'dataset', None)).__name__}. Use a DataLoader over a dataset with "
+            f"a {type(loader).__name__}{over}. Use a DataLoader over a dataset with "
             "indices. A loop with run.steps can give it a function (partition, partitions, start_sample) that returns an iterable. If "
             "every worker has its own data, set data.mode: local in the run's configuration")
 

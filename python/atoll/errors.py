@@ -40,7 +40,7 @@ class NotFound(AtollError):
 
 
 class AlreadyExists(AtollError):
-    """The worker's name or its state directory is in use."""
+    """The worker's name, its state directory, or what an open run has, is in use."""
 
     code = 6
 

@@ -17,11 +17,11 @@ LARGEST_SQUARES = 1e300  # finite in float64, also as the sum of many ranks
 class OptimizerHook:
     """Wraps `step` of one optimizer while a worker is joined. PyTorch 1.13 has no hooks of its own for it.
 
-    `before()` runs with the gradients in place; `after(stepped, norm, loss)` runs after the step, or instead of it when a gradient of
+    `before()` runs with the gradients in place, and says whether the step counts; `after(stepped, norm, loss)` runs after the step, or instead of it when a gradient of
     `parameters` is not finite. `parameters` None: those of the optimizer.
     """
 
-    def __init__(self, optimizer: Any, parameters: Optional[List[Any]], before: Callable[[], None],
+    def __init__(self, optimizer: Any, parameters: Optional[List[Any]], before: Callable[[], Any],
                  after: Callable[[bool, float, Any], None], check_finite: bool, total: Callable[[float], float],
                  watch: Optional[LossWatch] = None):
         self.optimizer = inner_optimizer(optimizer)
@@ -29,6 +29,7 @@ class OptimizerHook:
         self._check_finite, self._total = check_finite, total
         self._line_search = type(self.optimizer).__name__ == "LBFGS"  # it may try points whose gradients are not finite
         self._watch = watch
+        self._said = False  # that no parameter had a gradient
         self._restore: List[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -66,7 +67,7 @@ class OptimizerHook:
     def _step(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self._restore:
             return original(*args, **kwargs)
-        self._before()
+        counts = self._before()
         closure = args[0] if args else kwargs.get("closure")
         if closure is not None:
             watched = _Closure(closure, self)
@@ -75,12 +76,22 @@ class OptimizerHook:
             except _NotFinite:
                 self._after(False, math.inf, watched.loss)
                 return watched.loss
+            self._warn_without_gradients(counts)
             return self._finish(result, watched.norm if watched.evaluations else self._checked_norm(), watched.loss)
+        self._warn_without_gradients(counts)
         norm = self._checked_norm()
         if norm is None:
             self._after(False, math.inf, None)
             return None
         return self._finish(original(*args, **kwargs), norm, None)
+
+    def _warn_without_gradients(self, counts: Any) -> None:
+        """Once: the step trains nothing."""
+        if self._said or not counts or not self._parameters or any(p.grad is not None for p in self._parameters):
+            return
+        self._said = True
+        warn("no parameter had a gradient in this step, so it trained nothing: call loss.backward() before optimizer.step(), and "
+             "optimizer.zero_grad() after it", stacklevel=5)
 
     def _finish(self, result: Any, norm: Optional[float], loss: Any) -> Any:
         found_inf = getattr(self.optimizer, "found_inf", None)  # set by a GradScaler around the steps of fused optimizers

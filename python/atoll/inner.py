@@ -26,12 +26,20 @@ class Inner:
     def kind(self) -> str:
         return "steps of the caller's loop"
 
-    def install(self, before: Callable[[], None], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
+    def install(self, before: Callable[[], Any], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
                 total: Callable[[float], float]) -> None:
         """Calls `before` and `after` around every step from now on, and `skipped` after one that a GradScaler skipped."""
 
     def remove(self) -> None:
         """Leaves the optimizer as it was."""
+
+    def held(self) -> List[Any]:
+        """The optimizers of the caller."""
+        return []
+
+    def own_learning_rate(self) -> Optional[float]:
+        """Where the caller sets the rate: that of the first group. None: the run sets it."""
+        return None
 
     def set_learning_rate(self, rate: float) -> None:
         """For the next step."""

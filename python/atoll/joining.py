@@ -12,6 +12,7 @@ from .distributed import Island, find_island
 from .errors import FailedPrecondition, InvalidArgument
 from .inner import Extra, Inner
 from .model import ArrayModel, Model
+from .open_runs import Uses, check_unused
 from .progress import on_terminal
 from .replica import Replica
 from .run import Run
@@ -62,8 +63,11 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     given = {"coordinator": coordinator, "state_dir": state_dir, "name": name, "device": parameters.device,
              "device_name": parameters.device_name or None, "base_fingerprint": parameters.fingerprint or None,
              "threads": _threads(), **options}
+    uses = Uses([*(("the optimizer", one) for one in inner.held()), *(("the model", one) for one in parameters.held())],
+                state_dir if ranks.rank == 0 else "")
+    check_unused(uses)
     session = Session(given, parameters.specs, replica, ranks, progress)
-    return Run(session, inner, data, ranks.size, max_batches_per_step, max_seconds_per_step)._start()
+    return Run(session, inner, data, ranks.size, max_batches_per_step, max_seconds_per_step, uses)._start()
 
 
 def pull(coordinator: str, **options: Any) -> Snapshot:

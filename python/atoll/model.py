@@ -30,6 +30,10 @@ class Model(abc.ABC):
     def check_unchanged(self) -> None:
         """Raises when the model no longer has the tensors that the worker joined with."""
 
+    def held(self) -> List[Any]:
+        """The caller's objects that have the values."""
+        return []
+
     def evaluating(self) -> Any:
         """What an evaluation function gets as its first argument."""
         return self
@@ -60,6 +64,9 @@ class ArrayModel(Model):
     def check_unchanged(self) -> None:
         for index in range(len(self._names)):
             self._flat(index)
+
+    def held(self) -> List[Any]:
+        return list(self._arrays.values())
 
     def evaluating(self) -> Dict[str, Any]:
         return self._arrays

@@ -56,6 +56,10 @@ class Progress:
         else:
             self.say(line)
 
+    def renew(self) -> None:
+        """The next line is due in a second: what was shown before a step was due is stale."""
+        self._due = min(self._due, time.monotonic() + 1)
+
     def say(self, text: str) -> None:
         """A line that stays."""
         self.end_line()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from typing import Any, Dict, Iterator, Optional
 
@@ -11,6 +12,7 @@ from .client import EndReason
 from .data import DataPosition, LoaderIsOver
 from .errors import FailedPrecondition, InvalidArgument
 from .inner import Inner
+from .open_runs import Uses, add, weakly
 from .progress import warn
 from .session import Session, context_ended, ended_reason
 
@@ -20,8 +22,11 @@ LATE_STEPS = 100  # calls of optimizer.step() after the end that are taken for a
 class Run:
     """What atoll.join returns. Use it in a `with` statement, from the thread that joined."""
 
+    _closed = True  # until __init__ is through
+
     def __init__(self, session: Session, inner: Inner, data: DataPosition, ranks: int, max_batches_per_step: int,
-                 max_seconds_per_step: float):
+                 max_seconds_per_step: float, uses: Uses):
+        self.uses, self._process = uses, os.getpid()
         self._session, self._inner, self._data, self._ranks = session, inner, data, ranks
         self._max_batches, self._max_seconds = max_batches_per_step, max_seconds_per_step
         self._closed = False
@@ -132,8 +137,11 @@ class Run:
 
     @property
     def learning_rate(self) -> float:
-        """What the run's schedule says for the current step."""
-        return float(self._session.step["learning_rate"]) if self._session.step else 0.0
+        """Of the current step: what the run's schedule says, or the optimizer's own with learning_rate="mine" (its first group)."""
+        if self._session.step is None:
+            return 0.0
+        own = self._inner.own_learning_rate()
+        return float(self._session.step["learning_rate"]) if own is None else own
 
     @property
     def partition(self) -> int:
@@ -149,6 +157,11 @@ class Run:
     def samples(self) -> int:
         """The samples of that part that were taken so far, by all ranks and over all lives of the worker."""
         return self._data.samples * self._ranks
+
+    @property
+    def closed(self) -> bool:
+        """Whether the context of this run has ended."""
+        return self._closed
 
     @property
     def running(self) -> bool:
@@ -206,6 +219,16 @@ class Run:
         else:
             self.abandon()
 
+    def __del__(self) -> None:
+        if self._closed or os.getpid() != self._process:
+            return
+        try:
+            if self._session.end is None:
+                warn("a run was dropped without run.close(): its worker leaves without a push, and further steps of the optimizer no longer "
+                     "count. Use `with atoll.join(...) as run`", stacklevel=2)
+        finally:
+            self._release()
+
     def _release(self) -> None:
         self._closed = True
         self._inner.remove()
@@ -217,7 +240,9 @@ class Run:
     def _start(self) -> "Run":
         """Waits for the first step. Called by join."""
         try:
-            self._inner.install(self._before_step, self._after_step, self._skipped_step, self._total)
+            # Weak: the optimizer must not keep a run alive that the caller has dropped.
+            self._inner.install(weakly(self._before_step), weakly(self._after_step), weakly(self._skipped_step), weakly(self._total))
+            add(self)
             self._session.signals.install()
             self._session.begin()
         except BaseException:
@@ -264,26 +289,33 @@ class Run:
         samples = int(inner.get("batch", 0)) * int(inner.get("accumulation", 1))
         tokens = samples * self.context
         used = max(1, self._tokens) * self._ranks  # as a step is answered
-        remedy = "set inner.batch (samples per step) and the model's context (tokens per sample) in the run's configuration"
+        what = "samples" if self.context == 1 else "tokens"
+        size = "inner.batch" if self.context == 1 else "inner.batch (samples per step) and the model's context (tokens per sample)"
+        remedy = f"give each step {samples} samples, as the run's configuration says, or begin a run with another {size}"
         if samples and used > tokens:
-            warn(f"this step used {used} tokens, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
+            warn(f"this step used {used} {what}, and the run counts at most {tokens} for a step: {remedy}", stacklevel=4)
         elif samples and 2 * used <= tokens:
-            warn(f"this step used {used} tokens, and the run plans {tokens} for a step. A run ends after its tokens, so it takes "
+            warn(f"this step used {used} {what}, and the run plans {tokens} for a step. A run ends after its {what}, so it takes "
                  f"{tokens / used:.3g} times the rounds of run.rounds: {remedy}", stacklevel=4)
 
-    def _before_step(self) -> None:
+    def _before_step(self) -> bool:
+        """Whether the step counts."""
         if self._stepped is not None:
             raise FailedPrecondition("optimizer.step() was called twice for one step of the run: take one optimizer step for each batch of "
                                      "run.steps(loader), or call run.step() after each")
         if self._session.step is not None:
             self._inner.set_learning_rate(self.learning_rate)
-            return
+            return True
         self._late_steps += 1
         if self._late_steps == 1:
-            warn(f"the worker has left the run ({self.end_text}): steps of the optimizer no longer count", stacklevel=4)
+            warn(f"the worker has left the run{self._why()}: steps of the optimizer no longer count", stacklevel=4)
         if self._late_steps > LATE_STEPS:
-            raise FailedPrecondition(f"the worker has left the run ({self.end_text}), and the loop goes on: end it when run.step() returns "
+            raise FailedPrecondition(f"the worker has left the run{self._why()}, and the loop goes on: end it when run.step() returns "
                                      "False, or use run.steps(loader)")
+        return False
+
+    def _why(self) -> str:
+        return f" ({self.end_text})" if self.end_text else ""
 
     def _after_step(self, stepped: bool, norm: float, loss: Any) -> None:
         if self._session.step is None:

@@ -54,7 +54,9 @@ class Session:
         Returns when a step is due, when the run is finished (its last version is in the model), and with a warning when an
         operator has removed the worker. Raises what the signal stands for when one has ended the wait.
         """
-        if self.advance() or self.end is None or self.end["end_reason"] == EndReason.FINISHED:
+        stepping = self.advance()
+        self._progress.renew()
+        if stepping or self.end is None or self.end["end_reason"] == EndReason.FINISHED:
             return
         text = (f"atoll.join ended before the first step, so the model is not trained here ({self.end['text']}). To train, start the program "
                 "again, with the same name and state directory")

@@ -66,7 +66,8 @@ class TorchInner(Inner):
     def _choose(self, given: Sequence[Any], counts: Any) -> Any:
         if counts is None:
             if len(given) > 1:
-                raise InvalidArgument(f"there are {len(given)} optimizers: say whose steps count with counts=, for example counts=opt_a")
+                raise InvalidArgument(f"there are {len(given)} optimizers: say whose steps count with counts=: the "
+                                      "optimizer itself in atoll.join, its index in the callback of Lightning")
             return given[0]
         for optimizer in given:
             if optimizer is counts:
@@ -91,7 +92,7 @@ class TorchInner(Inner):
         layout = [[[(places.get(id(p), -1), *p.shape) for p in group["params"]] for group in o.param_groups] for o in self._optimizers]
         return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:12]
 
-    def install(self, before: Callable[[], None], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
+    def install(self, before: Callable[[], Any], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
                 total: Callable[[float], float]) -> None:
         def stepped(finite: bool, norm: float, loss: Any) -> None:
             if self._watch is not None:
@@ -120,6 +121,12 @@ class TorchInner(Inner):
         if self._watch is not None:
             self._watch.remove()
 
+    def held(self) -> List[Any]:
+        return list(self._optimizers)
+
+    def own_learning_rate(self) -> Optional[float]:
+        return float(self._counted_inner.param_groups[0]["lr"]) if self._rate is None else None
+
     def set_learning_rate(self, rate: float) -> None:
         if self._rate is not None:
             self._rate.set(rate)
@@ -144,8 +151,10 @@ class TorchInner(Inner):
 
     def why_not(self, kind: str, states: List[Any]) -> str:
         if kind not in (self.kind, self._kind_without_layout):
-            why = super().why_not(kind, states)
-            return f"{why}: groups, shapes or order of the parameters differ" if kind.startswith(f"{self._kind_without_layout}, ") else why
+            why = f"the saved state is of {_shown(kind)}, and this worker has {_shown(self.kind)}: "
+            if not kind.startswith(f"{self._kind_without_layout}, "):
+                return why + "the program has another optimizer or other parameters than the one that saved the state"
+            return f"{why}groups, shapes or order of the parameters differ"
         if len(states) != len(self._optimizers):
             return f"the saved state has {len(states)} optimizers, and this worker has {len(self._optimizers)}"
         for optimizer, state in zip(self._optimizers, states):
@@ -185,6 +194,11 @@ def _copy_in(optimizer: Any) -> Optional[str]:
             if torch.equal(value.to(parameter.dtype), parameter) and not bool((parameter == parameter.flatten()[0]).all()):
                 return str(key)
     return None
+
+
+def _shown(kind: str) -> str:
+    """A kind for people, such as SGD over 49 values, groups: 1."""
+    return kind.partition(", layout ")[0].replace("torch ", "", 1)
 
 
 def _local(value: Any) -> Any:

@@ -91,6 +91,9 @@ class TorchModel(Model):
     def parameters(self) -> List[torch.nn.Parameter]:
         return self._parameters
 
+    def held(self) -> List[Any]:
+        return list(self._parameters)
+
     def evaluating(self) -> torch.nn.Module:
         return innermost(self._module)
 

@@ -367,7 +367,7 @@ class LibraryTest(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", "import atoll; atoll.pull('x:1')"], capture_output=True, text=True, check=False,
                               env=python_environment(ATOLL_LIBRARY=os.devnull))
         self.assertIn("atoll.errors.NotFound: cannot load libatoll_client.so.1: /dev/null", done.stderr)
-        self.assertIn("set ATOLL_LIBRARY", done.stderr)
+        self.assertIn("build the target `programs`, and set ATOLL_LIBRARY", done.stderr)
         other = subprocess.run([sys.executable, "-c", "import atoll; atoll.pull('x:1')"], capture_output=True, text=True, check=False,
                                env=python_environment(ATOLL_LIBRARY="libc.so.6"))
         self.assertIn("libc.so.6 is another library", other.stderr)

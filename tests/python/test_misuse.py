@@ -1,4 +1,5 @@
 """Loops that would train on the wrong data, or lose a name or a signal, without a word."""
+import gc
 import inspect
 import os
 import pathlib
@@ -117,6 +118,46 @@ class MisuseTest(RunTest):
                     hub.ctl("workers", "restart", "w0")
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(list(there.iterdir()), [])
+
+    def test_what_an_open_run_uses_is_not_joined_again(self):
+        """As a cell of a notebook that raised, without `with`, and is run again. A run that nobody holds ends."""
+        hub = self.coordinator(rounds=50, steps=2)
+        model, optimizer = model_and_optimizer()
+        run = self.join(hub, model, optimizer)
+        with self.assertRaisesRegex(atoll.AlreadyExists, "a run of this process still uses the optimizer, the model, the state directory "
+                                    r".*state-w0: call run.close\(\) or run.abandon\(\)"):
+            self.join(hub, model, optimizer)
+        other, other_optimizer = model_and_optimizer()
+        with self.assertRaisesRegex(atoll.AlreadyExists, "still uses the state directory .*state-w0:"):
+            self.join(hub, other, other_optimizer)
+        with self.assertRaisesRegex(atoll.AlreadyExists, "still uses the model:"):
+            self.join(hub, model, torch.optim.SGD(model.parameters(), lr=0.1), name="w1")
+        with self.assertWarnsRegex(UserWarning, "a run was dropped without run.close"):
+            del run
+            gc.collect()
+        self.assertNotIn("step", vars(optimizer))
+        with self.join(hub, model, optimizer) as run:
+            run.stop()
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+            self.join(hub, model, optimizer).abandon()  # the first has left
+
+    def test_a_step_without_gradients_is_said_once(self):
+        hub = self.coordinator(rounds=2, steps=2)
+        model, optimizer = model_and_optimizer()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with self.join(hub, model, optimizer) as run:
+                for _ in run.steps(loader()):
+                    optimizer.step()
+        self.assertEqual([str(one.message)[:43] for one in said], ["no parameter had a gradient in this step, s"])
+
+    def test_ones_own_learning_rate_is_shown(self):
+        hub = self.coordinator(rounds=2, steps=2, learning_rate=0.1)
+        model, optimizer = model_and_optimizer()
+        with self.join(hub, model, optimizer, learning_rate="mine") as run:
+            self.assertEqual(run.learning_rate, 0.5)
+            run.stop()
 
     def test_a_module_called_module_keeps_its_name(self):
         hub = self.coordinator(rounds=1, steps=1)

@@ -267,7 +267,7 @@ class PositionTest(unittest.TestCase):
         position = DataPosition()
         position.set_partition(1, 3)
         position.attach([torch.zeros(1)])
-        with self.assertRaisesRegex(Exception, "reads part 1 of 3, and this loader has no parts.*data.mode: local"):
+        with self.assertRaisesRegex(Exception, "reads part 1 of 3, and this loader has no parts: it is a list. Use .*data.mode: local"):
             position.next()
 
     def following(self, loader, partition=1, partitions=3):

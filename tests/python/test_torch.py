@@ -587,6 +587,7 @@ class JoinedTest(RunTest):
             caught = self.life(other)
             self.assertIn("the kept state is not used, and the worker starts with a new optimizer: the saved state is of", caught[0])
             self.assertIn("groups, shapes or order of the parameters differ", caught[0])
+            self.assertNotIn("layout", caught[0])
             self.assertEqual(self.joined_with, {})
         self.assertIn("joins cold", (self.folder / "w0.log").read_text())
         self.assertEqual(self.life(other), [])
@@ -667,15 +668,15 @@ class JoinedTest(RunTest):
                     take_step(model, optimizer, batch)
 
     def test_steps_larger_than_the_runs_warn(self):
-        self.warns_of_steps(6, "used 6 tokens, and the run counts at most 3 for a step: set inner.batch")
+        self.warns_of_steps(6, "used 6 samples, and the run counts at most 3 for a step: give each step 3 samples")
 
     def test_steps_much_smaller_than_the_runs_warn(self):
-        self.warns_of_steps(1, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds of run.rounds")
+        self.warns_of_steps(1, "used 1 samples, and the run plans 3 for a step. .* takes 3 times the rounds of run.rounds")
 
     def test_a_step_without_tokens_counts_as_one(self):
         self.coordinator(rounds=1, steps=2)
         arrays = {"w": numpy.zeros(2, numpy.float32)}
-        with self.assertWarnsRegex(UserWarning, "used 1 tokens, and the run plans 3 for a step. .* takes 3 times the rounds"):
+        with self.assertWarnsRegex(UserWarning, "used 1 samples, and the run plans 3 for a step. .* takes 3 times the rounds"):
             with atoll.join(self.hub.data, arrays, **self.options()) as run:
                 while run.running:
                     run.step()
