@@ -116,9 +116,7 @@ class OptimizerHook:
         gradients = [p.grad.detach() for p in parameters if p.grad is not None]
         local = [getattr(g, "to_local", lambda g=g: g)() for g in gradients]
         local = [g.coalesce().values() if g.is_sparse else g for g in local]
-        if not local:
-            return 0.0
-        total = self._total(_square_sum(local))
+        total = self._total(_square_sum(local) if local else 0.0)
         if getattr(self.optimizer, "found_inf", None) is not None:
             scale = getattr(self.optimizer, "grad_scale", None)
             return math.sqrt(total) / float(scale) if scale is not None and math.isfinite(total) else math.nan

@@ -88,8 +88,10 @@ class Session:
         """Answers the STEP that is due with the numbers of this rank; the engine gets those of the island. Returns the island's loss."""
         known = 0.0 if math.isnan(loss) else float(tokens)
         if self._island.size > 1:
-            weighted, known, total, samples_of_all, drains = self._island.sum(
-                [0.0 if math.isnan(loss) else loss * tokens, known, float(tokens), float(samples), float(self.signals.drain)])
+            weighted, known, total, samples_of_all, drains, bad = self._island.sum(
+                [0.0 if math.isnan(loss) else loss * tokens, known, float(tokens), float(samples), float(self.signals.drain),
+                 float(not finite)])
+            finite = bad == 0
             loss, tokens, samples = weighted / known if known else math.nan, int(total), int(samples_of_all)
             self.signals.drain = self.signals.drain or drains > 0
         self._pass_on_drain()

@@ -105,7 +105,8 @@ class TorchInner(Inner):
             # After a refused step of the counted one its round is dropped anyway, and the next round begins clean.
             self._other_skipped = self._other_skipped or not (finite or self._refused)
 
-        total_of_ranks = total if self.sharded else lambda value: value
+        # All ranks decide alike, before any of them steps.
+        total_of_ranks = total if self.sharded else lambda value: value if math.isfinite(total(value)) else math.inf
         self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks, self._watch)]
         if self._check_finite:
             self._hooks += [OptimizerHook(other, None, lambda: None, other_stepped, True, total_of_ranks) for other in self._others]

@@ -71,6 +71,14 @@ class IslandTest(RunTest):
         for rank, process in enumerate(ranks):
             self.assertEqual(process.wait(PATIENCE_S), 0, self.log(f"rank{rank}.log"))
 
+    def test_all_ranks_skip_a_step_that_is_not_finite_on_one(self):
+        hub = self.coordinator(rounds=3, steps=4, batch=6)
+        found = self.island(hub, "--bad", "5")
+        self.assertEqual([rank["stepped"][5] for rank in found], [False, False])
+        self.assertEqual([rank["end"] for rank in found], ["FINISHED", "FINISHED"])
+        self.assertEqual(found[0]["hashes"], found[1]["hashes"])
+        self.assertEqual(set(found[0]["optimizer_steps"]), set(found[1]["optimizer_steps"]))
+
     def test_ddp_drains_and_comes_back(self):
         self.check_restart()
 
