@@ -257,10 +257,10 @@ class DataPosition:
         self._undo, self._batch_size = replaced.undo, replaced.batch_size
         with random_state.Preserved(self._loader):
             self._iterator = iter(self._loader)
-        # A loader without processes opens its sampler with the first batch.
+        # The sampler is looked at for the first batch. After it the loader is its owner's again, who may read it for himself.
         self._first = self._ahead()
-        # The loop, or its evaluation, may read the loader besides: a pass that ends, and that no position counts.
-        replaced.bound(True)
+        replaced.undo()
+        self._undo = None
 
     def _read_part(self, loader: Any) -> Optional[Replaced]:
         replaced = replace_sampler(loader, self.places, self._rank)

@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 class RunSampler:
-    """Takes the place of a DataLoader's sampler: indices from the place of that moment on, without an end for the run's own iterator.
+    """Takes the place of a DataLoader's sampler: indices from the place of that moment on, without an end.
 
     `places`: of each rank that reads from the loader, in the order in which the loader deals out its samples. Each gets `chunk` samples
     in turn. `length` is that of the sampler it replaces, so that a pass of a trainer stays as long as it was.
@@ -76,12 +76,8 @@ class RunSampler:
 
     def __init__(self, samples: int, places: Callable[[], List[Place]], chunk: int, length: int):
         self._samples, self._places, self._chunk, self._length = samples, places, chunk, length
-        self.bounded = False  # whether iterators that are opened from now on end after the length
 
     def __iter__(self) -> Iterator[int]:
-        return itertools.islice(self._without_end(), self._length) if self.bounded else self._without_end()
-
-    def _without_end(self) -> Iterator[int]:
         parts = [iter(PartitionSampler(self._samples, *place)) for place in self._places()]
         while True:
             for part in parts:
@@ -96,7 +92,6 @@ class Replaced(NamedTuple):
 
     undo: Callable[[], None]
     batch_size: int  # samples of each batch on this rank; 0: not known
-    bound: Callable[[bool], None]  # whether passes over the loader that begin from now on end after its length
 
 
 def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -> Optional[Replaced]:
@@ -118,18 +113,14 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
     _check_sampler(before, samples)
     length = len(before) if hasattr(before, "__len__") else samples
     if readers > 1:
-        ours = RunSampler(samples, places, size, length)
+        inner.sampler = RunSampler(samples, places, size, length)
     else:
-        ours = RunSampler(samples, lambda: [places()[rank]], 1, length)
-    inner.sampler = ours
+        inner.sampler = RunSampler(samples, lambda: [places()[rank]], 1, length)
 
     def undo() -> None:
         inner.sampler = before
 
-    def bound(bounded: bool) -> None:
-        ours.bounded = bounded
-
-    return Replaced(undo, size, bound)
+    return Replaced(undo, size)
 
 
 def _check_sampler(sampler: Any, samples: int) -> None:
