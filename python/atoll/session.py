@@ -13,7 +13,7 @@ from .progress import Progress, warn
 from .replica import Replica, failure_message, message_of
 from .signals import DrainOnSignal
 
-SHARE_SECONDS = 2.0  # after which the other ranks hear that there is nothing yet
+SHARE_SECONDS = 2.0  # after which the other ranks hear of a wait that goes on
 POLL_SECONDS = 0.1  # within which a signal is noticed while the loop waits for an event
 AGAIN: Dict[int, str] = {signal.SIGINT: ". Press Ctrl-C again to leave without that", signal.SIGTERM: ". A second SIGTERM leaves without that"}
 
