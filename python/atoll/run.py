@@ -344,7 +344,8 @@ class Run:
             raise FailedPrecondition(
                 f"no optimizer step in {self._batches - 1} batches and {seconds:.0f} s. If a step accumulates the gradients of more "
                 "batches, set max_batches_per_step or max_seconds_per_step. Otherwise a GradScaler skips every step because the gradients "
-                "are not finite, or the loop steps another optimizer than the one given to atoll.join")
+                "are not finite, or the loop steps another optimizer than the one given to atoll.join, or calls a `step` of it that was taken "
+                "from it before atoll.join")
 
     def _check_open(self) -> None:
         if self._closed:
