@@ -224,11 +224,12 @@ bool OuterSync::AllDone() const {
 void OuterSync::LogRound(const InnerRound& round, Duration duration) {
   context_.observer->OnRound(round.steps, round.tokens, round.mean_loss(), duration);
   const double compute = std::max(ToSeconds(round.compute), 1e-9);
-  context_.log.Info("round done", {{"base", puller_.version().value()},
-                                   {"steps", round.steps},
-                                   {"loss", round.mean_loss()},
-                                   {"tokens_per_second", static_cast<double>(round.tokens) / compute},
-                                   {"took", HumanDuration(duration)}});
+  LogFields fields = {{"base", puller_.version().value()}, {"steps", round.steps}};
+  // 0: the loop has told none.
+  if (round.mean_loss() != 0) fields.emplace_back("loss", round.mean_loss());
+  fields.emplace_back("tokens_per_second", static_cast<double>(round.tokens) / compute);
+  fields.emplace_back("took", HumanDuration(duration));
+  context_.log.Info("round done", fields);
 }
 
 }  // namespace atl
