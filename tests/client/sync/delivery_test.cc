@@ -210,8 +210,8 @@ TEST_F(DeliveryTest, AHeaderThatNeverArrivesAsItWasSentIsLost) {
 }
 
 TEST_F(DeliveryTest, ABaseAboveTheHeadIsLost) {
-  coordinator().Fail("Push", {.status = Rejection(absl::StatusCode::kInvalidArgument,
-                                                  RejectionReason::kUnknownBase)});
+  coordinator().Fail(
+      "Push", {.status = Rejection(absl::StatusCode::kInvalidArgument, RejectionReason::kUnknownBase)});
   header_.key.base = Version(coordinator().head().value() + 1);
   const auto report = Deliver();
   ASSERT_TRUE(report.ok()) << report.status();
