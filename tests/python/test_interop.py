@@ -218,8 +218,8 @@ class TransformersTest(RunTest):
         self.trainer(hub, tiny_gpt2(), data=Numbered(64), max_steps=2, **more).train()
         wait_for(lambda: hub.head() == 1, "the first contribution")
         for options, found in (({}, "63-samples"), ({"data_fingerprint": "mine"}, "mine")):
-            with self.assertRaisesRegex(atoll.FailedPrecondition, f"fingerprint is {found}, that of the first contribution, by worker 'w0', "
-                                        "is 64-samples.*atollctl run reset-data"):
+            with self.assertRaisesRegex(atoll.FailedPrecondition, f"fingerprint is '{found}', that of the first contribution, by worker "
+                                        "'w0', is '64-samples'.*atollctl run reset-data"):
                 self.trainer(hub, tiny_gpt2(), "w1", data=Numbered(63), options=options, **more).train()
         self.assertEqual(hub.contributors(), {1: ["w0"]})
         for name, count, options in (("w1", 64, {}), ("w2", 63, {"data_fingerprint": None})):
@@ -578,7 +578,7 @@ class LightningTest(RunTest):
         self.fit(hub, Tiny(), max_epochs=1)
         wait_for(lambda: hub.head() == 1, "the first contribution")
         other = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(11, 4), torch.ones(11, 1)), batch_size=3)
-        with self.assertRaisesRegex(atoll.FailedPrecondition, "fingerprint is 11-samples, that of .* is 12-samples"):
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "fingerprint is '11-samples', that of .* is '12-samples'"):
             self.fit(hub, Tiny(), other)
 
     def test_data_without_indices_is_rejected(self):
