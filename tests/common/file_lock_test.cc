@@ -15,6 +15,43 @@
 namespace atl {
 namespace {
 
+/// Another process that holds the lock until it is killed. `name`: of the process, if not this one's.
+class Owner {
+ public:
+  explicit Owner(const std::string& path, const char* name = nullptr) {
+    int ready[2];
+    if (::pipe(ready) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      if (name != nullptr) ::prctl(PR_SET_NAME, name);
+      const auto lock = FileLock::Acquire(path);
+      const char answer = lock.ok() ? 'y' : 'n';
+      if (::write(ready[1], &answer, 1) != 1) ::_exit(1);
+      while (true) ::pause();
+    }
+    char answer = 0;
+    locked_ = ::read(ready[0], &answer, 1) == 1 && answer == 'y';
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~Owner() { Kill(); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+  bool locked() const { return locked_; }
+  pid_t pid() const { return pid_; }
+  void Kill() {
+    if (pid_ <= 0) return;
+    EXPECT_EQ(::kill(pid_, SIGKILL), 0);
+    EXPECT_EQ(::waitpid(pid_, nullptr, 0), pid_);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool locked_ = false;
+};
+
 TEST(FileLockTest, ASecondOwnerIsToldWhoHoldsIt) {
   TestDir dir;
   const std::string path = dir.File("LOCK");
@@ -36,53 +73,24 @@ TEST(FileLockTest, ASecondOwnerIsToldWhoHoldsIt) {
 TEST(FileLockTest, TheLockDiesWithItsProcess) {
   TestDir dir;
   const std::string path = dir.File("LOCK");
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const auto lock = FileLock::Acquire(path);
-    const char answer = lock.ok() ? 'y' : 'n';
-    if (::write(ready[1], &answer, 1) != 1) ::_exit(1);
-    while (true) ::pause();
-  }
-  char answer = 0;
-  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
-  EXPECT_EQ(answer, 'y');
+  Owner owner(path);
+  ASSERT_TRUE(owner.locked());
   const auto rejected = FileLock::Acquire(path);
   EXPECT_THAT(std::string(rejected.status().message()),
-              ::testing::HasSubstr(absl::StrCat("process ", child)));
-  ASSERT_EQ(::kill(child, SIGKILL), 0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+              ::testing::HasSubstr(absl::StrCat("process ", owner.pid())));
+  owner.Kill();
   EXPECT_TRUE(FileLock::Acquire(path).ok());
-  ::close(ready[0]);
-  ::close(ready[1]);
 }
 
 TEST(FileLockTest, TheProgramOfAnEngineIsNamed) {
   TestDir dir;
   const std::string path = dir.File("LOCK");
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::prctl(PR_SET_NAME, "atoll-engine");
-    const auto lock = FileLock::Acquire(path);
-    const char answer = lock.ok() ? 'y' : 'n';
-    if (::write(ready[1], &answer, 1) != 1) ::_exit(1);
-    while (true) ::pause();
-  }
-  char answer = 0;
-  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
-  ASSERT_EQ(answer, 'y');
-  EXPECT_EQ(std::string(FileLock::Acquire(path).status().message()),
-            absl::StrCat(path, " is locked by process ", child, " (atoll-engine), which belongs to process ",
-                         ::getpid(), " (common_test): stop that process, or choose another directory"));
-  ASSERT_EQ(::kill(child, SIGKILL), 0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  ::close(ready[0]);
-  ::close(ready[1]);
+  const Owner owner(path, "atoll-engine");
+  ASSERT_TRUE(owner.locked());
+  EXPECT_EQ(
+      std::string(FileLock::Acquire(path).status().message()),
+      absl::StrCat(path, " is locked by process ", owner.pid(), " (atoll-engine), which belongs to process ",
+                   ::getpid(), " (common_test): stop that process, or choose another directory"));
 }
 
 TEST(FileLockTest, AFolderThatIsNotThere) {

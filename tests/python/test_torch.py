@@ -164,6 +164,11 @@ class JoinedTest(RunTest):
         self.coordinator(rounds=rounds, steps=steps)
         return atoll.join(self.hub.data, model, optimizer, **self.options(**options))
 
+    def train(self, model, optimizer):
+        with self.join(model, optimizer, rounds=2, steps=2) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+
     def test_tied_weights_and_buffers_in_a_run(self):
         torch.manual_seed(1)
         model = Tied()
@@ -529,18 +534,14 @@ class JoinedTest(RunTest):
         model = torch.nn.Linear(4, 1)
         optimizer = Master(model.parameters())
         with self.assertWarnsRegex(UserWarning, r"the state 'master' of the optimizer \(Master\) equals the parameters"):
-            with self.join(model, optimizer, rounds=2, steps=2) as run:
-                for batch in run.steps(loader()):
-                    take_step(model, optimizer, batch)
+            self.train(model, optimizer)
 
     def test_an_average_of_the_parameters_is_no_copy_that_matters(self):
         model = torch.nn.Linear(4, 1)
         optimizer = torch.optim.ASGD(model.parameters(), lr=0.1)
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
-            with self.join(model, optimizer, rounds=2, steps=2) as run:
-                for batch in run.steps(loader()):
-                    take_step(model, optimizer, batch)
+            self.train(model, optimizer)
 
     def test_an_optimizer_without_a_rate(self):
         model = torch.nn.Linear(4, 1)
