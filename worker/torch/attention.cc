@@ -13,16 +13,41 @@ namespace {
 [[maybe_unused]] torch::Tensor PlainAttention(const torch::Tensor& q, const torch::Tensor& k,
                                               const torch::Tensor& v, double dropout) {
   const int64_t time = q.size(2);
-  const torch::Tensor hidden =
+  const int64_t batch = k.size(0) * k.size(1);
+  const int64_t rows = q.size(1) / k.size(1) * time;  // of all heads that read the same keys
+  torch::Tensor hidden =
       torch::full({time, time}, -std::numeric_limits<float>::infinity(), q.options()).triu_(1);
+  if (rows > time) hidden = hidden.repeat({rows / time, 1});
+  const auto flat = [&](const torch::Tensor& t, int64_t length) {
+    return t.reshape({batch, length, t.size(3)});
+  };
   // baddbmm adds the mask while it multiplies: one pass less over [batch, heads, time, time].
-  const int64_t batch = q.size(0) * q.size(1);
-  const auto flat = [&](const torch::Tensor& t) { return t.reshape({batch, time, t.size(3)}); };
-  torch::Tensor weights = torch::baddbmm(hidden, flat(q), flat(k).transpose(1, 2), /*beta=*/1,
+  torch::Tensor weights = torch::baddbmm(hidden, flat(q, rows), flat(k, time).transpose(1, 2), /*beta=*/1,
                                          /*alpha=*/1.0 / std::sqrt(static_cast<double>(q.size(3))));
   weights = torch::softmax(weights, -1);
   if (dropout > 0) weights = torch::dropout(weights, dropout, /*train=*/true);
-  return torch::bmm(weights, flat(v)).view(q.sizes());
+  return torch::bmm(weights, flat(v, time)).view(q.sizes());
+}
+
+/// One head of keys or values for each head of queries: the fused kernels of some devices know no groups.
+[[maybe_unused]] torch::Tensor Ungrouped(const torch::Tensor& x, int64_t heads) {
+  const int64_t groups = x.size(1);
+  if (groups == heads) return x;
+  return x.unsqueeze(2)
+      .expand({x.size(0), groups, heads / groups, x.size(2), x.size(3)})
+      .reshape({x.size(0), heads, x.size(2), x.size(3)});
+}
+
+/// q: [batch, heads, time, head width]; k, v: [batch, groups, time, head width].
+torch::Tensor Attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, double dropout) {
+#if TORCH_VERSION_MAJOR >= 2
+  const int64_t heads = q.size(1);
+  const torch::Tensor mixed = at::scaled_dot_product_attention(q, Ungrouped(k, heads), Ungrouped(v, heads),
+                                                               /*attn_mask=*/{}, dropout, /*is_causal=*/true);
+#else
+  const torch::Tensor mixed = PlainAttention(q, k, v, dropout);
+#endif
+  return mixed.transpose(1, 2).contiguous();
 }
 
 }  // namespace
@@ -30,14 +55,11 @@ namespace {
 torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout) {
   // Unbound, not indexed: its gradient is one stack instead of three zero-filled tensors.
   const std::vector<torch::Tensor> parts = qkv.permute({2, 0, 3, 1, 4}).unbind(0);
-  const torch::Tensor &q = parts[0], &k = parts[1], &v = parts[2];  // [batch, heads, time, head width]
-#if TORCH_VERSION_MAJOR >= 2
-  const torch::Tensor mixed =
-      at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, dropout, /*is_causal=*/true);
-#else
-  const torch::Tensor mixed = PlainAttention(q, k, v, dropout);
-#endif
-  return mixed.transpose(1, 2).contiguous();
+  return Attend(parts[0], parts[1], parts[2], dropout);
+}
+
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), /*dropout=*/0);
 }
 
 }  // namespace atl

@@ -10,6 +10,11 @@ namespace atl {
 /// head width], contiguous, of the same type. Differentiable. Throws what LibTorch throws.
 torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout);
 
+/// The same with grouped heads (Ainslie et al., arXiv 2305.13245). q: [batch, time, heads, head width]; k, v:
+/// [batch, time, groups, head width], of q's type. `groups` divides heads; a head of keys and values serves
+/// heads / groups heads of queries that follow each other.
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
+
 }  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_ATTENTION_H_
