@@ -1,0 +1,96 @@
+#include "worker/models/llama.h"
+
+#include <string>
+
+#include "worker/torch/attention.h"
+
+namespace atl {
+namespace {
+
+constexpr double kMatrixDeviation = 0.02;
+
+}  // namespace
+
+Llama::Llama(const LlamaOptions& options, Precision precision, FlatParameters& parameters)
+    : options_(options),
+      precision_(precision),
+      parameters_(parameters),
+      index_(options),
+      positions_(RotaryFrequencies(options.head_width(), options.rope_theta, options.rope_scaling),
+                 options.context, parameters.device()) {}
+
+void Llama::Initialise(uint64_t seed) {
+  const torch::NoGradGuard no_grad;
+  auto generator = at::detail::createCPUGenerator(seed);
+  const Manifest& manifest = parameters_.manifest();
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const TensorSpec& spec = manifest.tensors[i];
+    torch::Tensor view = parameters_.view(i);
+    if (spec.shape.size() < 2) {
+      view.fill_(spec.name.ends_with(".weight") ? 1.0 : 0.0);
+      continue;
+    }
+    torch::Tensor drawn = torch::empty(spec.shape, torch::kFloat32);
+    drawn.normal_(0.0, kMatrixDeviation, generator);
+    view.copy_(drawn);
+  }
+}
+
+torch::Tensor Llama::RmsNorm(const torch::Tensor& x, size_t gain) const {
+  const torch::Tensor wide = x.to(torch::kFloat32);
+  const torch::Tensor scale =
+      torch::rsqrt(wide.pow(2).mean({-1}, /*keepdim=*/true) + options_.rms_norm_epsilon);
+  // The gain comes after the cast, so the result is float32 again.
+  return parameters_.view(gain) * (wide * scale).to(x.scalar_type());
+}
+
+torch::Tensor Llama::Linear(const torch::Tensor& x, size_t weight, std::optional<size_t> bias) const {
+  // An undefined tensor is no bias.
+  const torch::Tensor shift = bias ? parameters_.view(*bias) : torch::Tensor();
+  if (precision_ == Precision::kFp32) return torch::linear(x, parameters_.view(weight), shift);
+  return torch::linear(x.to(torch::kBFloat16), parameters_.view(weight).to(torch::kBFloat16),
+                       bias ? shift.to(torch::kBFloat16) : shift);
+}
+
+torch::Tensor Llama::Attention(const torch::Tensor& x, const LlamaTensorIndex::Block& block,
+                               int64_t batch) const {
+  const int64_t rows = x.size(0);
+  const auto project = [&](size_t weight, size_t bias, int64_t heads) {
+    const torch::Tensor projected = Linear(x, weight, options_.qkv_bias ? std::optional(bias) : std::nullopt);
+    return projected.view({batch, rows / batch, heads, int64_t{options_.head_width()}});
+  };
+  const int64_t heads = options_.heads;
+  const int64_t groups = options_.key_value_heads();
+  torch::Tensor q = project(block.q, block.q_bias, heads);
+  torch::Tensor k = project(block.k, block.k_bias, groups);
+  const torch::Tensor v = project(block.v, block.v_bias, groups);
+  if (options_.qk_norm) {
+    q = RmsNorm(q, block.q_norm);
+    k = RmsNorm(k, block.k_norm);
+  }
+  q = positions_.Rotate(q).to(v.scalar_type());
+  k = positions_.Rotate(k).to(v.scalar_type());
+  return Linear(CausalAttention(q, k, v).view({rows, -1}), block.o);
+}
+
+torch::Tensor Llama::Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& block) const {
+  return Linear(torch::silu(Linear(x, block.gate)) * Linear(x, block.up), block.down);
+}
+
+torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode /*mode*/) const {
+  const int64_t batch = tokens.size(0);
+  torch::Tensor x = torch::embedding(parameters_.view(index_.embedding), tokens)
+                        .view({batch * tokens.size(1), int64_t{options_.width}});
+  for (size_t layer = 0; layer < options_.layers; ++layer) {
+    const LlamaTensorIndex::Block block = index_.block(layer);
+    x = x + Attention(RmsNorm(x, block.input_norm), block, batch);
+    x = x + Mlp(RmsNorm(x, block.post_attention_norm), block);
+  }
+  return Linear(RmsNorm(x, index_.norm), index_.lm_head).to(torch::kFloat32);
+}
+
+torch::Tensor Llama::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
+  return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
+}
+
+}  // namespace atl
