@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/did_you_mean.h"
 #include "core/codec.h"
+#include "core/model_shape.h"
 #include "core/tokenizer_names.h"
 
 namespace atl {
@@ -45,10 +46,11 @@ void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
   if (run.model.external() != nullptr) return;  // which vocabulary its data has is not known
   if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary() >= kByteVocabulary) return;
-  advice.push_back(
-      absl::StrFormat("data.tokenizer 'bytes' has %d tokens, and model.gpt.vocabulary is %d: every worker "
-                      "will reject its token files; set model.gpt.vocabulary to at least %d",
-                      kByteVocabulary, run.model.vocabulary(), kByteVocabulary));
+  const std::string field = ShapeOf(run.model)->section() + ".vocabulary";
+  advice.push_back(absl::StrFormat(
+      "data.tokenizer 'bytes' has %d tokens, and %s is %d: every worker will reject its token "
+      "files; set %s to at least %d",
+      kByteVocabulary, field, run.model.vocabulary(), field, kByteVocabulary));
 }
 
 /// A sparse codec saves nothing on a link whose download is as narrow as its upload.

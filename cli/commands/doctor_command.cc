@@ -18,6 +18,7 @@
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
 #include "common/status.h"
+#include "core/model_shape.h"
 #include "protos/config/run_config.h"
 
 namespace atl {
@@ -87,7 +88,8 @@ std::vector<Check> CheckData(const std::string& folder, const ConfigFindings& co
   if (!config.run) return CheckTokens(folder, std::nullopt);
   if (config.run->model.external() != nullptr) return CheckDataOfOwnLoop(folder);
   return CheckTokens(folder, ConfiguredTokens{.tokenizer = config.run->data.tokenizer,
-                                              .vocabulary = config.run->model.vocabulary()});
+                                              .vocabulary = config.run->model.vocabulary(),
+                                              .section = ShapeOf(config.run->model)->section()});
 }
 
 /// As a word of a POSIX shell.

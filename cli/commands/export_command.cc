@@ -136,8 +136,8 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
   SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles},
-                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel, or of an "
-                              "external model those that its workers gave them."});
+                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel or LlamaForCausalLM, "
+                              "or of an external model those that its workers gave them."});
 }
 
 }  // namespace atl

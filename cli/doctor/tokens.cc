@@ -70,8 +70,8 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nloh
   const auto tokens = found->get<uint64_t>();
   if (configured && tokens > configured->vocabulary) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("the token files have a vocabulary of %d, but model.gpt.vocabulary is %d", tokens,
-                        configured->vocabulary));
+        absl::StrFormat("the token files have a vocabulary of %d, but %s.vocabulary is %d", tokens,
+                        configured->section, configured->vocabulary));
   }
   return absl::StrFormat("%s, a vocabulary of %d", text, tokens);
 }
@@ -121,7 +121,7 @@ std::vector<Check> CheckTokens(const std::string& folder, const std::optional<Co
   const auto failed = [](const absl::Status& status) {
     return Fail("token files", static_cast<std::string>(status.message()),
                 "make them with atoll-data tokenize, or describe existing ones with atoll-data adopt; "
-                "data.tokenizer and model.gpt.vocabulary must match");
+                "data.tokenizer and the model's vocabulary must match");
   };
   const auto meta = ReadMeta(folder);
   if (!meta.ok()) return {failed(meta.status())};

@@ -14,7 +14,8 @@ namespace atl {
 /// The settings of a configuration that concern its data.
 struct ConfiguredTokens {
   std::string tokenizer;
-  uint32_t vocabulary = 0;  // of the model
+  uint32_t vocabulary = 0;            // of the model
+  std::string section = "model.gpt";  // of the model in the configuration, for messages
 };
 
 /// Checks a folder of token files and its tokenizer against the configuration, without reading all files.

@@ -82,8 +82,8 @@ absl::Status CheckTokens(const std::string& path, std::span<const Token> tokens,
   const auto first = std::find_if(tokens.begin(), tokens.end(), [&](Token t) { return t >= vocabulary; });
   return absl::InvalidArgumentError(absl::StrFormat(
       "token file %s: token %d at position %d is outside the vocabulary of %d (largest token: "
-      "%d); give the tokenizer's vocabulary (model.gpt.vocabulary, atoll-data adopt "
-      "--vocabulary) or use other files",
+      "%d); give the tokenizer's vocabulary (in the model's section of the run, atoll-data "
+      "adopt --vocabulary) or use other files",
       path, *first, first - tokens.begin(), vocabulary, largest));
 }
 
