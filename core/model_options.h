@@ -6,6 +6,7 @@
 
 #include "core/external_options.h"
 #include "core/gpt_options.h"
+#include "core/llama_options.h"
 
 namespace atl {
 
@@ -16,12 +17,13 @@ namespace atl {
 /// LibTorch model in worker/models. Every family has `context` and `vocabulary`, in tokens; 0: not known.
 class ModelOptions {
  public:
-  using Family = std::variant<GptOptions, ExternalOptions>;
+  using Family = std::variant<GptOptions, LlamaOptions, ExternalOptions>;
 
   /// Of no size, until a configuration says otherwise.
   ModelOptions() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): the options of a family are a model
   ModelOptions(const GptOptions& gpt) : family_(gpt) {}
+  explicit ModelOptions(const LlamaOptions& llama) : family_(llama) {}
   explicit ModelOptions(const ExternalOptions& external) : family_(external) {}
   ModelOptions& operator=(const GptOptions& gpt) {
     family_ = gpt;
@@ -32,6 +34,10 @@ class ModelOptions {
   /// Requires that the model is of this family.
   GptOptions& gpt() { return std::get<GptOptions>(family_); }
   const GptOptions& gpt() const { return std::get<GptOptions>(family_); }
+
+  /// Null unless the model is of this family.
+  LlamaOptions* llama() { return std::get_if<LlamaOptions>(&family_); }
+  const LlamaOptions* llama() const { return std::get_if<LlamaOptions>(&family_); }
 
   /// Null unless only the workers know the model.
   ExternalOptions* external() { return std::get_if<ExternalOptions>(&family_); }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/external_shape.h"
 #include "core/gpt_shape.h"
+#include "core/llama_shape.h"
 
 namespace atl {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 struct MakeShape {
   std::unique_ptr<const ModelShape> operator()(const GptOptions& gpt) const {
     return std::make_unique<GptShape>(gpt);
+  }
+  std::unique_ptr<const ModelShape> operator()(const LlamaOptions& llama) const {
+    return std::make_unique<LlamaShape>(llama);
   }
   std::unique_ptr<const ModelShape> operator()(const ExternalOptions& external) const {
     return std::make_unique<ExternalShape>(external);

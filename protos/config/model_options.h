@@ -9,6 +9,9 @@ namespace atl {
 /// `model` of a configuration, as the core has it. Checks nothing.
 ModelOptions ModelOptionsOf(const v1::ModelSection& model);
 
+/// The section of this model, with every field.
+v1::ModelSection ModelSectionOf(const ModelOptions& model);
+
 }  // namespace atl
 
 #endif  // ATOLL_PROTOS_CONFIG_MODEL_OPTIONS_H_

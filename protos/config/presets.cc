@@ -6,13 +6,22 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/did_you_mean.h"
+#include "core/model_presets.h"
 #include "core/tokenizer_names.h"
+#include "protos/config/field_value.h"
+#include "protos/config/model_options.h"
+#include "protos/config/schema.h"
 
 namespace atl {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
 constexpr std::string_view kExternal = "external";
+constexpr std::string_view kPreset = "preset";
 
 YamlEntry* FindEntry(YamlNode& map, std::string_view key) {
   const auto it = std::ranges::find(map.entries, key, &YamlEntry::key);
@@ -52,41 +61,93 @@ void ChooseMerge(YamlNode& root, int line) {
                                  : Setting("method", "centered_clip", line));
 }
 
-/// Gives the field a value, unless the file does. Leaves what is no section to the reader.
-void SetIfAbsent(YamlNode& root, const std::string& section, YamlEntry field) {
-  if (FindEntry(root, section) == nullptr) {
-    root.entries.push_back({section, field.line, MakeNode(YamlNode::Kind::kMap, field.line)});
+/// The section's node, made if the file has none; null if the file has no section there, of which the reader
+/// complains.
+YamlNode* FindOrAddSection(YamlNode& parent, const std::string& section, int line) {
+  if (FindEntry(parent, section) == nullptr) {
+    parent.entries.push_back({section, line, MakeNode(YamlNode::Kind::kMap, line)});
   }
-  YamlNode& node = FindEntry(root, section)->value;
+  YamlNode& node = FindEntry(parent, section)->value;
   if (node.kind == YamlNode::Kind::kNull) node.kind = YamlNode::Kind::kMap;
-  if (node.kind != YamlNode::Kind::kMap || FindEntry(node, field.key) != nullptr) return;
-  node.entries.push_back(std::move(field));
+  return node.kind == YamlNode::Kind::kMap ? &node : nullptr;
 }
 
-ConfigProblem NoModel(const std::string& word, int line) {
-  const std::string meant = DidYouMean(word, {std::string(kExternal)});
-  return {
-      "model",
-      absl::StrCat(Quoted(word), " is no model; ",
-                   meant.empty() ? "" : absl::StrCat("did you mean '", meant, "'? "),
-                   "allowed: external, for a model of your own, or a section with gpt, for Atoll's own GPT"),
-      line};
+void SetIfAbsent(YamlNode& section, YamlEntry field) {
+  if (FindEntry(section, field.key) == nullptr) section.entries.push_back(std::move(field));
 }
 
-/// `model: external` is a section with its defaults, and its data needs no tokenizer. Another word is a
-/// problem, and then taken for this one: what else may be wrong depends on the model.
-std::vector<ConfigProblem> ExpandExternalModel(YamlNode& root) {
+/// Gives every field that the file does not set its value in the message.
+void FillFrom(const Message& message, int line, YamlNode& section) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    if (!IsSection(field)) {
+      SetIfAbsent(section, Setting(field->name(), ToText(field, message), line));
+    } else if (message.GetReflection()->HasField(message, field)) {
+      YamlNode* const child = FindOrAddSection(section, field->name(), line);
+      if (child != nullptr) FillFrom(message.GetReflection()->GetMessage(message, field), line, *child);
+    }
+  }
+}
+
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (const ModelPreset& preset : ModelPresets()) names.emplace_back(preset.name);
+  return names;
+}
+
+ConfigProblem UnknownModel(std::string_view name, const std::vector<std::string>& known, int line) {
+  const std::string meant = DidYouMean(name, known);
+  return {"model",
+          absl::StrCat(Quoted(name), " is not a preset; ",
+                       meant.empty() ? "" : absl::StrCat("did you mean '", meant, "'? "),
+                       "allowed: ", absl::StrJoin(known, ", "), ", or a section"),
+          line};
+}
+
+/// `model: NAME` is `model: {preset: NAME}`, or a section with its defaults: `model: external`.
+std::vector<ConfigProblem> ExpandModelName(YamlEntry& model) {
+  const std::string name = model.value.scalar;
+  if (name != kExternal && FindModelPreset(name) == nullptr) {
+    std::vector<std::string> known = PresetNames();
+    known.emplace_back(kExternal);
+    // Taken for this one: what else may be wrong depends on the model.
+    model.value = MakeNode(YamlNode::Kind::kMap, model.line);
+    FindOrAddSection(model.value, std::string(kExternal), model.line);
+    return {UnknownModel(name, known, model.line)};
+  }
+  model.value = MakeNode(YamlNode::Kind::kMap, model.line);
+  if (name == kExternal) {
+    FindOrAddSection(model.value, name, model.line);
+  } else {
+    model.value.entries.push_back(Setting(std::string(kPreset), name, model.line));
+  }
+  return {};
+}
+
+std::vector<ConfigProblem> ExpandModelPreset(YamlEntry& model) {
+  YamlEntry* const preset = FindEntry(model.value, kPreset);
+  if (preset == nullptr) return {};
+  const int line = preset->line;
+  const std::string name = preset->value.scalar;
+  model.value.entries.erase(model.value.entries.begin() + (preset - model.value.entries.data()));
+  const ModelPreset* const found = FindModelPreset(name);
+  if (found == nullptr) return {UnknownModel(name, PresetNames(), model.line)};
+  FillFrom(ModelSectionOf(found->model), line, model.value);
+  return {};
+}
+
+std::vector<ConfigProblem> ExpandModel(YamlNode& root) {
   YamlEntry* const model = FindEntry(root, "model");
   if (model == nullptr) return {};
-  const int line = model->line;
   std::vector<ConfigProblem> problems;
-  if (model->value.kind == YamlNode::Kind::kScalar) {
-    if (model->value.scalar != kExternal) problems.push_back(NoModel(model->value.scalar, line));
-    model->value = MakeNode(YamlNode::Kind::kMap, line);
-    model->value.entries.push_back({std::string(kExternal), line, MakeNode(YamlNode::Kind::kMap, line)});
-  }
-  if (model->value.kind == YamlNode::Kind::kMap && FindEntry(model->value, kExternal) != nullptr)
-    SetIfAbsent(root, "data", Setting("tokenizer", std::string(kNoTokenizer), line));
+  if (model->value.kind == YamlNode::Kind::kScalar) problems = ExpandModelName(*model);
+  if (model->value.kind != YamlNode::Kind::kMap) return problems;
+  for (ConfigProblem& problem : ExpandModelPreset(*model)) problems.push_back(std::move(problem));
+  if (FindEntry(model->value, kExternal) == nullptr) return problems;
+  // Its data needs no tokenizer.
+  const int line = model->line;
+  YamlNode* const data = FindOrAddSection(root, "data", line);
+  if (data != nullptr) SetIfAbsent(*data, Setting("tokenizer", std::string(kNoTokenizer), line));
   return problems;
 }
 
@@ -111,7 +172,7 @@ std::vector<ConfigProblem> ExpandOffenders(YamlNode* root) {
 
 std::vector<ConfigProblem> ExpandPresets(YamlNode* root) {
   if (root->kind != YamlNode::Kind::kMap) return {};
-  std::vector<ConfigProblem> problems = ExpandExternalModel(*root);
+  std::vector<ConfigProblem> problems = ExpandModel(*root);
   for (ConfigProblem& problem : ExpandOffenders(root)) problems.push_back(std::move(problem));
   return problems;
 }

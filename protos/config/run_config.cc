@@ -81,7 +81,12 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
   RunConfigFile file;
   v1::RunConfig& config = file.config;
   YamlReading reading = ReadMessage(root, &config);
-  reading.problems.insert(reading.problems.end(), of_presets.begin(), of_presets.end());
+  for (ConfigProblem& problem : of_presets) {
+    std::erase_if(reading.problems, [&](const ConfigProblem& told) {
+      return told.path == problem.path && told.line == problem.line;
+    });
+    reading.problems.push_back(std::move(problem));
+  }
   // The default pull_delta needs float32 versions. Other versions are sent in full.
   if (config.codec().pull() != v1::CODEC_FP32 && !reading.lines.contains("codec.pull_delta")) {
     config.mutable_codec()->set_pull_delta(v1::PULL_DELTA_NONE);

@@ -172,8 +172,8 @@ TEST(RunConfigTest, TheDocumentHoldsTheTablesAndARightExample) {
 
 TEST(RunConfigTest, ExplainNamesEverySection) {
   const std::string text = ExplainRunConfig();
-  for (const char* section : {"run: ", "model.gpt: ", "data: ", "inner: ", "outer: ", "merge: ", "round: ",
-                              "codec: ", "evaluation: ", "checkpoint: ", "limits: "}) {
+  for (const char* section : {"run: ", "model.gpt: ", "model.llama: ", "data: ", "inner: ", "outer: ",
+                              "merge: ", "round: ", "codec: ", "evaluation: ", "checkpoint: ", "limits: "}) {
     EXPECT_THAT(text, HasSubstr(section));
   }
   EXPECT_THAT(text, HasSubstr("quorum                   1         a number above 0, at most 1\n"));

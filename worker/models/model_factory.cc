@@ -1,9 +1,13 @@
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/llama_shape.h"
 #include "worker/models/gpt.h"
+#include "worker/models/llama.h"
 #include "worker/torch/language_model.h"
 
 namespace atl {
@@ -19,10 +23,27 @@ absl::Status Check(const GptOptions& gpt) {
                       gpt.layers, gpt.heads, gpt.width, gpt.context, gpt.vocabulary));
 }
 
+absl::Status Check(const LlamaOptions& llama) {
+  const LlamaShape shape(llama);
+  if (llama.layers == 0 || llama.width == 0 || llama.intermediate == 0 || llama.context == 0 ||
+      llama.vocabulary < 2) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "model.llama: %d layers, width %d, intermediate %d, context %d, vocabulary %d: all must be positive",
+        llama.layers, llama.width, llama.intermediate, llama.context, llama.vocabulary));
+  }
+  const std::optional<ModelProblem> problem = shape.FindProblem();
+  if (!problem) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(shape.section(), ".", problem->setting, ": ", problem->text));
+}
+
 /// One function per family.
 struct Maker {
   std::unique_ptr<LanguageModel> operator()(const GptOptions& gpt) const {
     return std::make_unique<Gpt>(gpt, precision, parameters);
+  }
+  std::unique_ptr<LanguageModel> operator()(const LlamaOptions& llama) const {
+    return std::make_unique<Llama>(llama, precision, parameters);
   }
   // CheckModelOptions rejects it.
   std::unique_ptr<LanguageModel> operator()(const ExternalOptions& /*external*/) const { return nullptr; }

@@ -1,9 +1,17 @@
 #include "worker/models/llama.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/worker/torch/tiny_run.h"
 
 namespace atl {
 namespace {
+
+using ::testing::HasSubstr;
 
 LlamaOptions Tiny() {
   return {.layers = 2,
@@ -106,6 +114,36 @@ TEST(LlamaTest, Bfloat16IsNearFloat32) {
   rounded.Loss(tokens, tokens, ModelMode::kTraining).backward();
   EXPECT_TRUE(parameters.gradients().isfinite().all().item<bool>());
   EXPECT_GT(parameters.view(LlamaTensorIndex(options).block(0).q_norm).grad().norm().item<double>(), 0);
+}
+
+TEST(ModelFactoryTest, NamesTheSettingOfALlamaThatCannotBe) {
+  EXPECT_TRUE(CheckModelOptions(ModelOptions(Full())).ok());
+  LlamaOptions options = Tiny();
+  options.kv_heads = 3;
+  EXPECT_THAT(std::string(CheckModelOptions(ModelOptions(options)).message()),
+              HasSubstr("model.llama.kv_heads: 3 does not divide model.llama.heads, which is 4"));
+  options = Tiny();
+  options.intermediate = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckModelOptions(ModelOptions(options))));
+}
+
+TEST(LlamaTest, AReplicaTrainsIt) {
+  TorchReplicaOptions options = testing::TinyReplica(testing::TinyDataset("llama_data"));
+  options.run.model = ModelOptions(Tiny());
+  const auto replica = CreateTorchReplica(options);
+  ASSERT_TRUE(replica.ok()) << replica.status();
+  double first = 0, last = 0;
+  for (int step = 0; step < 30; ++step) {
+    const auto result = (*replica)->InnerStep(3e-3);
+    ASSERT_TRUE(result.ok()) << result.status();
+    if (step == 0) first = result->loss;
+    last = result->loss;
+  }
+  EXPECT_NEAR(first, std::log(256), 0.2);
+  EXPECT_LT(last, first - 1.5);
+  const auto text = (*replica)->Generate(std::vector<TokenId>{1, 2, 3}, {.tokens = 4});
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->size(), 4U);
 }
 
 }  // namespace
