@@ -1,0 +1,67 @@
+"""Trains models of Hugging Face's transformers, with no code of ours: what Atoll's Llama family is compared with.
+
+    llama_reference.py OPTIONS.json RESULT.json
+
+OPTIONS.json: {"cases": [case...]}, with in each case
+  config         what the model's config.json has, with model_type
+  initial        file of the parameters: float32, in the model's order, without gaps
+  tokens         file of int64 [batches, sequences, context + 1]; step n trains on batch n modulo batches
+  gradients      file to write: those of the first step, as `initial`
+  steps, learning_rate, beta1, beta2, epsilon, weight_decay (on matrices only), clip_norm
+
+RESULT.json: [{"tensors": [[name, shape]...], "losses": [before step 0, before step 1, ...]}...]
+"""
+
+import json
+import sys
+
+import numpy as np
+import torch
+import transformers
+
+
+def make_model(case):
+    config = transformers.AutoConfig.for_model(**case["config"])
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().train()
+    values = torch.from_numpy(np.fromfile(case["initial"], dtype="<f4"))
+    sizes = [parameter.numel() for parameter in model.parameters()]
+    with torch.no_grad():
+        for parameter, part in zip(model.parameters(), values.split(sizes), strict=True):
+            parameter.copy_(part.view_as(parameter))
+    return model
+
+
+def train(case):
+    model = make_model(case)
+    batches = torch.from_numpy(np.fromfile(case["tokens"], dtype="<i8")).view(-1, case["sequences"], case["config"]["max_position_embeddings"] + 1)
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": case["weight_decay"]}, {"params": vectors, "weight_decay": 0}],
+        lr=case["learning_rate"], betas=(case["beta1"], case["beta2"]), eps=case["epsilon"])
+    losses = []
+    for step in range(case["steps"]):
+        window = batches[step % len(batches)]
+        logits = model(input_ids=window[:, :-1], use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        losses.append(loss.item())
+        if step == 0:
+            torch.cat([p.grad.flatten() for p in model.parameters()]).numpy().astype("<f4").tofile(case["gradients"])
+        torch.nn.utils.clip_grad_norm_(model.parameters(), case["clip_norm"])
+        optimizer.step()
+    return {"tensors": [[name, list(p.shape)] for name, p in model.named_parameters()], "losses": losses}
+
+
+def main():
+    torch.set_num_threads(1)
+    with open(sys.argv[1]) as file:
+        cases = json.load(file)["cases"]
+    result = [train(case) for case in cases]
+    with open(sys.argv[2], "w") as file:
+        json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+// The Llama family against tests/reference/llama_reference.py, which trains the models of Hugging Face's
+// transformers: the same initial weights and tokens, 20 steps of AdamW. Compared are names, shapes and order
+// of the tensors, every gradient of the first step, and the loss of every step.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "core/model_shape.h"
+#include "tests/paths.h"
+#include "worker/torch/flat_parameters.h"
+#include "worker/torch/inner_optimizer.h"
+#include "worker/torch/language_model.h"
+
+namespace atl {
+namespace {
+
+constexpr int kSteps = 20;
+constexpr int64_t kBatches = 4;
+constexpr int64_t kSequences = 3;
+constexpr double kTolerance = 1e-4;
+
+struct Case {
+  std::string name;
+  std::string model_type;
+  LlamaOptions options;
+};
+
+std::vector<Case> Cases() {
+  const LlamaOptions llama = {.layers = 2,
+                              .heads = 4,
+                              .kv_heads = 2,
+                              .width = 64,
+                              .intermediate = 96,
+                              .context = 32,
+                              .vocabulary = 97};
+  LlamaOptions scaled = llama;
+  scaled.rope_theta = 500;
+  // Of the wavelengths 6, 14, 30 and more, the first is kept and the second is a mean.
+  scaled.rope_scaling = {.factor = 8, .low_freq_factor = 1, .high_freq_factor = 2, .original_context = 16};
+  LlamaOptions qwen2 = llama;
+  qwen2.kv_heads = 1;
+  qwen2.tied_embeddings = false;
+  qwen2.qkv_bias = true;
+  LlamaOptions qwen3 = llama;
+  qwen3.head_dim = 24;  // 4 heads of it are not the width
+  qwen3.rope_theta = 1e6;
+  qwen3.rms_norm_epsilon = 1e-6;
+  qwen3.qk_norm = true;
+  return {{"llama", "llama", llama},
+          {"scaled", "llama", scaled},
+          {"qwen2", "qwen2", qwen2},
+          {"qwen3", "qwen3", qwen3}};
+}
+
+InnerOptions Inner() {
+  InnerOptions inner;
+  inner.learning_rate = 3e-3;
+  inner.precision = Precision::kFp32;
+  return inner;
+}
+
+nlohmann::json HuggingFaceConfig(const Case& made) {
+  const LlamaOptions& options = made.options;
+  nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", options.rope_theta}};
+  if (const RopeScaling& scaling = options.rope_scaling; scaling.factor != 1) {
+    rope.update({{"rope_type", "llama3"},
+                 {"factor", scaling.factor},
+                 {"low_freq_factor", scaling.low_freq_factor},
+                 {"high_freq_factor", scaling.high_freq_factor},
+                 {"original_max_position_embeddings", scaling.original_context}});
+  }
+  return {{"model_type", made.model_type},
+          {"vocab_size", options.vocabulary},
+          {"hidden_size", options.width},
+          {"intermediate_size", options.intermediate},
+          {"num_hidden_layers", options.layers},
+          {"num_attention_heads", options.heads},
+          {"num_key_value_heads", options.key_value_heads()},
+          {"head_dim", options.head_width()},
+          {"max_position_embeddings", options.context},
+          {"rms_norm_eps", options.rms_norm_epsilon},
+          {"rope_parameters", rope},
+          {"tie_word_embeddings", options.tied_embeddings}};
+}
+
+/// The Python of scripts/interop.sh.
+std::string InteropPython() {
+  const std::string command = absl::StrFormat("%s/scripts/interop.sh --python", ATOLL_SOURCE_DIR);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), &::pclose);
+  std::array<char, 4096> line = {};
+  if (pipe == nullptr || std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
+  return std::string(absl::StripAsciiWhitespace(line.data()));
+}
+
+void WriteTensor(const std::string& path, const torch::Tensor& tensor) {
+  const torch::Tensor whole = tensor.contiguous();
+  std::ofstream(path, std::ios::binary)
+      .write(static_cast<const char*>(whole.data_ptr()), static_cast<std::streamsize>(whole.nbytes()));
+}
+
+torch::Tensor ReadFloats(const std::string& path) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  if (!bytes.ok()) return torch::empty({0});
+  // from_blob takes a mutable pointer; the tensor is only read.
+  return torch::from_blob(const_cast<char*>(bytes->data()), {static_cast<int64_t>(bytes->size() / 4)},
+                          torch::kFloat32)
+      .clone();
+}
+
+/// A model, and what it is trained on.
+class Trained {
+ public:
+  Trained(const Case& made, const std::string& folder)
+      : folder_(folder),
+        manifest_(LlamaOf(made)),
+        parameters_(FlatParameters::Create(manifest_, torch::kCPU).value()),
+        model_(MakeLanguageModel(ModelOptions(made.options), Precision::kFp32, parameters_)),
+        tokens_(torch::randint(made.options.vocabulary, {kBatches, kSequences, made.options.context + 1},
+                               torch::kInt64)),
+        config_(HuggingFaceConfig(made)) {
+    model_->Initialise(3);
+    Spread();
+    WriteTensor(Path("initial"), torch::cat(Flat([](const torch::Tensor& view) { return view; })));
+    WriteTensor(Path("tokens"), tokens_);
+  }
+
+  const Manifest& manifest() const { return manifest_; }
+  const std::vector<double>& losses() const { return losses_; }
+  /// Of the first step.
+  const std::vector<torch::Tensor>& gradients() const { return gradients_; }
+  torch::Tensor ExpectedGradients() const { return ReadFloats(Path("gradients")); }
+
+  nlohmann::json Options() const {
+    const InnerOptions inner = Inner();
+    return {{"config", config_},
+            {"initial", Path("initial")},
+            {"tokens", Path("tokens")},
+            {"gradients", Path("gradients")},
+            {"sequences", kSequences},
+            {"steps", kSteps},
+            {"learning_rate", inner.learning_rate},
+            {"beta1", inner.beta1},
+            {"beta2", inner.beta2},
+            {"epsilon", inner.epsilon},
+            {"weight_decay", inner.weight_decay},
+            {"clip_norm", inner.clip_norm}};
+  }
+
+  void Train() {
+    InnerOptimizer optimizer(Inner(), parameters_);
+    for (int step = 0; step < kSteps; ++step) {
+      const torch::Tensor window = tokens_[step % kBatches];
+      const int64_t context = window.size(1) - 1;
+      const torch::Tensor loss =
+          model_->Loss(window.narrow(1, 0, context), window.narrow(1, 1, context), ModelMode::kTraining);
+      loss.backward();
+      losses_.push_back(loss.item<double>());
+      if (step == 0) gradients_ = Flat([](const torch::Tensor& view) { return view.grad().clone(); });
+      optimizer.Step(Inner().learning_rate, /*scale=*/1, optimizer.GradientNorm(1));
+    }
+  }
+
+ private:
+  static Manifest LlamaOf(const Case& made) { return ManifestOf(ModelOptions(made.options)).value(); }
+  std::string Path(const std::string& file) const { return JoinPath(folder_, file); }
+
+  /// Large enough that attention is far from uniform, with gains and biases that matter.
+  void Spread() {
+    const torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
+      torch::Tensor view = parameters_.view(i);
+      if (view.dim() > 1) {
+        view.mul_(6);
+      } else {
+        view.add_(torch::randn_like(view), 0.2);
+      }
+    }
+  }
+
+  template <typename Function>
+  std::vector<torch::Tensor> Flat(const Function& of) const {
+    std::vector<torch::Tensor> all;
+    for (size_t i = 0; i < manifest_.tensors.size(); ++i)
+      all.push_back(of(parameters_.view(i)).detach().flatten());
+    return all;
+  }
+
+  const std::string folder_;
+  const Manifest manifest_;
+  FlatParameters parameters_;
+  const std::unique_ptr<LanguageModel> model_;
+  const torch::Tensor tokens_;
+  const nlohmann::json config_;
+  std::vector<double> losses_;
+  std::vector<torch::Tensor> gradients_;
+};
+
+void ExpectSameTensors(const Manifest& ours, const nlohmann::json& theirs) {
+  ASSERT_EQ(ours.tensors.size(), theirs.size());
+  for (size_t i = 0; i < ours.tensors.size(); ++i) {
+    EXPECT_EQ(ours.tensors[i].name, theirs[i][0].get<std::string>());
+    EXPECT_EQ(ours.tensors[i].shape, theirs[i][1].get<std::vector<int64_t>>()) << ours.tensors[i].name;
+  }
+}
+
+void ExpectSameGradients(const Trained& trained) {
+  const torch::Tensor expected = trained.ExpectedGradients();
+  int64_t offset = 0;
+  double worst = 0;
+  for (size_t i = 0; i < trained.gradients().size(); ++i) {
+    const torch::Tensor& ours = trained.gradients()[i];
+    ASSERT_LE(offset + ours.numel(), expected.numel());
+    const torch::Tensor theirs = expected.narrow(0, offset, ours.numel());
+    offset += ours.numel();
+    const double norm = theirs.norm().item<double>();
+    const double error = (ours - theirs).norm().item<double>();
+    EXPECT_GT(norm, 0) << trained.manifest().tensors[i].name;
+    EXPECT_LE(error, kTolerance * norm) << trained.manifest().tensors[i].name;
+    worst = std::max(worst, error / norm);
+  }
+  EXPECT_EQ(offset, expected.numel());
+  std::printf("largest relative error of a gradient: %.1e\n", worst);
+}
+
+void ExpectSameLosses(const std::vector<double>& ours, const nlohmann::json& theirs) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  double worst = 0;
+  for (size_t step = 0; step < ours.size(); ++step) {
+    const double expected = theirs[step].get<double>();
+    EXPECT_NEAR(ours[step], expected, kTolerance * expected) << "step " << step;
+    worst = std::max(worst, std::abs(ours[step] - expected) / expected);
+  }
+  std::printf("loss %.4f to %.4f, largest relative error %.1e\n", ours.front(), ours.back(), worst);
+  // The steps moved the parameters by far more than they may differ.
+  EXPECT_LT(ours.back(), 0.9 * ours.front());
+}
+
+TEST(LlamaReferenceTest, TrainsAsTransformers) {
+  const std::string python = InteropPython();
+  if (::access(python.c_str(), X_OK) != 0) {
+    GTEST_SKIP() << "there is no '" << python << "'; scripts/setup.sh --groups interop makes it";
+  }
+  const std::string folder = JoinPath(::testing::TempDir(), "llama_reference");
+  ASSERT_TRUE(RemoveAll(folder).ok());
+  torch::manual_seed(11);
+  std::vector<std::unique_ptr<Trained>> trained;
+  nlohmann::json cases = nlohmann::json::array();
+  for (const Case& made : Cases()) {
+    ASSERT_TRUE(CreateDirs(JoinPath(folder, made.name)).ok());
+    trained.push_back(std::make_unique<Trained>(made, JoinPath(folder, made.name)));
+    cases.push_back(trained.back()->Options());
+  }
+  const std::string options = JoinPath(folder, "options.json"), result = JoinPath(folder, "result.json");
+  std::ofstream(options) << nlohmann::json{{"cases", cases}};
+  const std::string command =
+      absl::StrFormat("HF_HUB_OFFLINE=1 '%s' -B %s/tests/reference/llama_reference.py %s %s", python,
+                      ATOLL_SOURCE_DIR, options, result);
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const nlohmann::json theirs = nlohmann::json::parse(std::ifstream(result));
+  ASSERT_EQ(theirs.size(), trained.size());
+  for (size_t i = 0; i < trained.size(); ++i) {
+    SCOPED_TRACE(Cases()[i].name);
+    std::printf("%s: ", Cases()[i].name.c_str());
+    trained[i]->Train();
+    ExpectSameTensors(trained[i]->manifest(), theirs[i]["tensors"]);
+    ExpectSameGradients(*trained[i]);
+    ExpectSameLosses(trained[i]->losses(), theirs[i]["losses"]);
+  }
+}
+
+}  // namespace
+}  // namespace atl
