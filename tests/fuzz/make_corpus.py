@@ -140,6 +140,13 @@ codec: {push: int8, pull_delta: true}
 merge: {method: "trimmed_mean", trim: 0.25}
 evaluation: {every: 5}
 """)
+    write("yaml_config", "preset", """run: {name: sample, workers: 4, rounds: 20}
+model:
+  preset: smollm2-135m
+  llama: {context: 2048, rope_scaling: {factor: 8}}
+data: {tokenizer: gpt2}
+inner: {steps: 50, learning_rate: 1e-3, batch: 12}
+""")
     write("yaml_config", "alias", "a: &a [*a]\n")
     write("yaml_config", "tag", "!!binary x: y\n--- z\n")
     write("yaml_config", "deep", "a: " + "[" * 500)
