@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "core/bounded_json.h"
+#include "core/foreign_name.h"
 #include "nlohmann/json.hpp"
 
 namespace atl {
@@ -20,6 +22,8 @@ using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
 
 constexpr uint64_t kLengthBytes = 8;
+// A tensor is an object of three members, two of which are lists.
+constexpr JsonBounds kHeaderBounds = {.depth = 4, .values = kMaxTensors * (16 + kMaxTensorRank)};
 // Of the metadata.
 constexpr char kBaseKey[] = "base_fingerprint";
 constexpr char kEmbeddingsKey[] = "embeddings";
@@ -30,21 +34,13 @@ absl::Status Bad(std::string_view source, const std::string& what) {
       absl::StrFormat("%s is not a safetensors file: %s", std::string(source), what));
 }
 
-uint64_t DtypeBytes(std::string_view dtype) {
-  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
-  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
-  if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
-  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL") return 1;
-  return 0;
-}
-
 /// Reads one entry's dtype, shape and range; the range is still relative to the data section.
 absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::string& name, const Json& json,
                                                                  std::span<const std::byte> data,
                                                                  std::string_view source) {
   SafetensorsEntry entry{.name = name, .dtype = {}, .shape = {}, .bytes = {}};
   const auto bad = [&](std::string_view what) {
-    return Bad(source, absl::StrFormat("tensor '%s' %s", name, std::string(what)));
+    return Bad(source, absl::StrFormat("tensor '%s' %s", ForeignName(name), std::string(what)));
   };
   if (name.empty() || name.size() > kMaxTensorName) return bad("has an empty or overlong name");
   if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
@@ -53,8 +49,8 @@ absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::stri
     return bad("lacks dtype, shape or data_offsets");
   }
   entry.dtype = json["dtype"].get<std::string>();
-  uint64_t bytes = DtypeBytes(entry.dtype);
-  if (bytes == 0) return bad(absl::StrFormat("has the unknown dtype '%s'", entry.dtype));
+  uint64_t bytes = SafetensorsDtypeBytes(entry.dtype);
+  if (bytes == 0) return bad(absl::StrFormat("has the unknown dtype '%s'", ForeignName(entry.dtype)));
   if (json["shape"].size() > kMaxTensorRank) return bad("has too many dimensions");
   for (const Json& dimension : json["shape"]) {
     if (!dimension.is_number_unsigned()) return bad("has a dimension that is not a whole number");
@@ -73,17 +69,6 @@ absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::stri
   return std::pair(begin, std::move(entry));
 }
 
-/// Discarded when the text is no JSON. Depth is bounded by hand: a hostile text must not exhaust the stack.
-Json ParseShallow(std::string_view text) {
-  bool hostile = false;
-  const auto guard = [&hostile](int depth, Json::parse_event_t, Json&) {
-    if (depth > 4) hostile = true;
-    return !hostile;
-  };
-  Json json = Json::parse(text.begin(), text.end(), guard, /*allow_exceptions=*/false);
-  return hostile ? Json(Json::value_t::discarded) : json;
-}
-
 absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_view source) {
   if (file.size() < kLengthBytes) return Bad(source, "it is shorter than 8 bytes");
   uint64_t length = 0;
@@ -92,20 +77,33 @@ absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_vi
     return Bad(source, absl::StrFormat("its header claims %d bytes", length));
   }
   const char* text = reinterpret_cast<const char*>(file.data() + kLengthBytes);
-  Json json = ParseShallow({text, length});
-  if (!json.is_object()) return Bad(source, "its header is not a JSON object");
-  return json;
+  // The format says so, and JSON may begin with spaces.
+  if (length == 0 || *text != '{') return Bad(source, "its header is not a JSON object");
+  auto json = ParseBoundedJson({text, length}, kHeaderBounds);
+  if (json.ok()) return json;
+  return Bad(source, absl::StrFormat("its header %s", std::string(json.status().message())));
 }
 
 }  // namespace
 
-std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata) {
+uint64_t SafetensorsDtypeBytes(std::string_view dtype) {
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
+  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
+  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL") return 1;
+  return 0;
+}
+
+std::string SafetensorsHeader(std::span<const SafetensorsSpec> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json json;
   if (!metadata.empty()) json["__metadata__"] = metadata;
   uint64_t offset = 0;
-  for (const TensorSpec& tensor : manifest.tensors) {
-    const uint64_t end = offset + tensor.elements() * sizeof(float);
-    json[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+  for (const SafetensorsSpec& tensor : tensors) {
+    uint64_t end = SafetensorsDtypeBytes(tensor.dtype);
+    for (const int64_t dimension : tensor.shape) end *= static_cast<uint64_t>(dimension);
+    end += offset;
+    json[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = json.dump();
@@ -113,6 +111,12 @@ std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::stri
   const uint64_t length = text.size();
   std::string header(reinterpret_cast<const char*>(&length), kLengthBytes);
   return header + text;
+}
+
+std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata) {
+  std::vector<SafetensorsSpec> tensors;
+  for (const TensorSpec& tensor : manifest.tensors) tensors.push_back({tensor.name, "F32", tensor.shape});
+  return SafetensorsHeader(tensors, metadata);
 }
 
 std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest) {
@@ -131,9 +135,6 @@ std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest) {
 
 namespace {
 
-// Characters of a foreign name in a message.
-constexpr size_t kShown = 64;
-
 absl::Status WrongMetadata(std::string_view source, const char* key, const std::string& what) {
   return absl::InvalidArgumentError(
       absl::StrFormat("%s: the metadata '%s' %s", std::string(source), key, what));
@@ -145,22 +146,22 @@ absl::StatusOr<std::set<std::string>> ListedNames(const SafetensorsFile& file, c
   std::set<std::string> found;
   const auto listed = file.metadata.find(key);
   if (listed == file.metadata.end()) return found;
-  const Json names = ParseShallow(listed->second);
-  if (!names.is_array()) {
+  const auto names = ParseBoundedJson(listed->second, kHeaderBounds);
+  if (!names.ok() || !names->is_array()) {
     return Bad(source, absl::StrFormat("its metadata '%s' is not a list of names", key));
   }
   std::set<std::string_view> known;
   for (const SafetensorsEntry& entry : file.tensors) known.insert(entry.name);
-  for (const Json& name : names) {
+  for (const Json& name : *names) {
     if (!name.is_string()) {
       const std::string shown = name.dump(-1, ' ', false, Json::error_handler_t::replace);
       return WrongMetadata(source, key,
-                           absl::StrCat("lists ", shown.substr(0, kShown), ", which is no name"));
+                           absl::StrCat("lists ", ForeignName(shown), ", which is no name"));
     }
     const auto text = name.get<std::string>();
     if (!known.contains(text)) {
-      const std::string shown = text.substr(0, kShown);
-      return WrongMetadata(source, key, absl::StrCat("lists '", shown, "', which the file does not have"));
+      return WrongMetadata(source, key,
+                           absl::StrCat("lists '", ForeignName(text), "', which the file does not have"));
     }
     found.insert(text);
   }
@@ -222,7 +223,7 @@ absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file
   uint64_t expected = 0;
   for (auto& [begin, entry] : entries) {
     if (begin != expected)
-      return Bad(source, absl::StrFormat("tensor '%s' leaves a gap or overlaps", entry.name));
+      return Bad(source, absl::StrFormat("tensor '%s' leaves a gap or overlaps", ForeignName(entry.name)));
     expected += entry.bytes.size();
     result.tensors.push_back(std::move(entry));
   }

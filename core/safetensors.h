@@ -18,8 +18,8 @@
 
 namespace atl {
 
-/// Bounds on a foreign header.
-inline constexpr uint64_t kMaxSafetensorsHeader = uint64_t{100} << 20;
+/// Bound on a foreign header, as in the format's own library.
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
 /// One tensor of a file. `bytes` points into the file's bytes.
 struct SafetensorsEntry {
@@ -34,8 +34,22 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;  // "__metadata__"
 };
 
-/// Header of a file that holds the manifest's tensors as float32 in manifest order, padded with spaces so
-/// that the data starts at a multiple of 8 bytes.
+/// Bytes of one value of a dtype; 0: unknown.
+uint64_t SafetensorsDtypeBytes(std::string_view dtype);
+
+/// A tensor of a file that is to be written.
+struct SafetensorsSpec {
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+};
+
+/// Header of a file that holds these tensors in this order, padded with spaces so that the data starts at a
+/// multiple of 8 bytes.
+std::string SafetensorsHeader(std::span<const SafetensorsSpec> tensors,
+                              const std::map<std::string, std::string>& metadata);
+
+/// The same for the manifest's tensors as float32.
 std::string SafetensorsHeader(const Manifest& manifest, const std::map<std::string, std::string>& metadata);
 
 /// What a file says of the manifest beyond names and shapes, as metadata: "base_fingerprint", and
@@ -47,7 +61,8 @@ std::map<std::string, std::string> ManifestMetadata(const Manifest& manifest);
 absl::StatusOr<Manifest> ManifestOfFile(const SafetensorsFile& file, std::string_view source);
 
 /// Checks everything before it returns: lengths, ranges without overlap or gap, shape x dtype = bytes, bounds
-/// on names, rank and number of tensors. InvalidArgument names `source` and the tensor.
+/// on names, rank, number of tensors and on the memory that the header needs, no name twice. InvalidArgument
+/// names `source` and the tensor.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(std::span<const std::byte> file, std::string_view source);
 
 }  // namespace atl

@@ -100,8 +100,15 @@ struct BadFile {
 
 TEST(Safetensors, RejectsHostileHeadersNamingTheTensor) {
   const BadFile cases[] = {
+      {"", 0, "not a JSON object"},
       {"[1]", 0, "not a JSON object"},
-      {"{", 0, "not a JSON object"},
+      {" {}", 0, "not a JSON object"},
+      {"{", 0, "its header is not JSON"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+       4, "names 'a' twice"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+       4, "gap or overlaps"},
+      {R"({"__metadata__":{"a":1}})", 0, "something other than text"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8,
        "tensor 'a' has a range that does not fit"},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4, "tensor 'a' reaches beyond the end"},
@@ -112,7 +119,7 @@ TEST(Safetensors, RejectsHostileHeadersNamingTheTensor) {
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8, "gap or overlaps"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8, "extra bytes after the last tensor"},
       {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4, "lacks dtype"},
-      {R"({"a":[[[[[[1]]]]]]})", 0, "not a JSON object"},
+      {R"({"a":[[[[[[1]]]]]]})", 0, "nested deeper than 4 levels"},
   };
   for (const BadFile& bad : cases) {
     const auto file = ParseSafetensors(RawFile(bad.json, bad.data), "bad.safetensors");
@@ -120,6 +127,31 @@ TEST(Safetensors, RejectsHostileHeadersNamingTheTensor) {
     EXPECT_THAT(file.status().message(), HasSubstr(bad.message)) << bad.json;
     EXPECT_THAT(file.status().message(), HasSubstr("bad.safetensors"));
   }
+}
+
+TEST(Safetensors, AHeaderCostsNoMoreThanAModelOfTheLargestNumberOfTensors) {
+  std::vector<std::byte> claim(8);
+  const uint64_t length = kMaxSafetensorsHeader + 1;
+  std::memcpy(claim.data(), &length, sizeof(length));
+  EXPECT_THAT(ParseSafetensors(claim, "bad").status().message(), HasSubstr("claims 100000001 bytes"));
+  std::string list = R"({"a":[0)";
+  for (int i = 0; i < 2'000'000; ++i) list += ",0";
+  EXPECT_THAT(ParseSafetensors(RawFile(list + "]}", 0), "bad").status().message(),
+              HasSubstr("holds more than"));
+  const std::string long_name(1'000'000, 'x');
+  const auto named = ParseSafetensors(RawFile("{\"" + long_name + "\":{}}", 0), "bad");
+  EXPECT_THAT(named.status().message(), HasSubstr("overlong name"));
+  EXPECT_LT(named.status().message().size(), 300u);
+}
+
+TEST(Safetensors, WritesOtherDtypes) {
+  const SafetensorsSpec specs[] = {{"a", "BF16", {2, 3}}, {"b", "F32", {}}};
+  std::vector<std::byte> file = FileOf(SafetensorsHeader(specs, {}), 4);
+  const auto parsed = ParseSafetensors(file, "m.safetensors");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->tensors[0].dtype, "BF16");
+  EXPECT_EQ(parsed->tensors[0].bytes.size(), 12u);
+  EXPECT_EQ(parsed->tensors[1].bytes.size(), 4u);
 }
 
 TEST(Safetensors, SurvivesRandomDamage) {
