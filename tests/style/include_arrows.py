@@ -2,6 +2,7 @@
 """Fails when an #include runs against the arrows of the design.
 
     common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
+              core <- core/hf <- storage/weights <- server/opening, worker/app, cli
               core <- protos  <- server/rpc <- server/web ;  protos <- client/rpc, cli ;  storage <- cli
               core <- client/sync <- client/rpc, client/metrics <- client/setup <- client/engine <- (a socket) <- client/library
                       client/sync <- worker/torch <- worker/models <- worker/app
@@ -16,6 +17,8 @@ import sys
 # is a folder or a unit: "server/views" is views.h and views.cc. Units with a row of their own stand on another step than
 # their folder. No row may reach itself through others: what is allowed has no cycle, and a test holds that.
 CORE = ["common", "core", "core/protocol"]
+# Models in files.
+WEIGHTS = ["core/hf", "storage/weights"]
 
 # The coordinator's rooms, from the lowest step to the highest.
 SERVER_STEPS = {
@@ -44,7 +47,7 @@ SERVER_STEPS = {
     "server/coordinator_context": CORE + ["storage", "server/create_coordinator", "server/events", "server/publish", "server/run"],
     "server/publish/version_writer": CORE + ["storage", "server/coordinator_context", "server/publish", "server/rounds"],
     "server/rounds/round_driver": CORE + ["storage", "server/coordinator_context", "server/publish/version_writer", "server/rounds"],
-    "server/opening": CORE + ["storage", "server/create_coordinator", "server/members", "server/rounds", "server/run/config_snapshot", "server/run/run_configs"],
+    "server/opening": CORE + WEIGHTS + ["storage", "server/create_coordinator", "server/members", "server/rounds", "server/run/config_snapshot", "server/run/run_configs"],
     "server/ingest": CORE + ["storage", "server/rejection", "server/storage_rejection", "server/coordinator",
                              "server/coordinator_context", "server/opening", "server/rounds", "server/run"],
     "server/admin": CORE + ["storage", "server/storage_rejection", "server/views", "server/all_evaluations",
@@ -85,7 +88,7 @@ WORKER_STEPS = {
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
     "worker/island": CORE + ["client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
-    "worker/app": CORE + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
+    "worker/app": CORE + WEIGHTS + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
                           "worker/torch", "worker/island"],
 }
 
@@ -93,13 +96,15 @@ ALLOWED = {
     "common": [],
     "core": ["common"],
     "core/protocol": ["common", "core"],
+    "core/hf": ["common", "core"],
+    "storage/weights": ["common", "core", "core/hf"],
     "storage": CORE,
     "protos": CORE,
     "monitoring": ["common"],
     **SERVER_STEPS,
     **CLIENT_STEPS,
     **WORKER_STEPS,
-    "cli": CORE + ["protos", "storage"],
+    "cli": CORE + WEIGHTS + ["protos", "storage"],
     "python": ["client/include"],
     "simulate": CORE + ["storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
                         "server/rpc", "client/sync", "client/rpc"],

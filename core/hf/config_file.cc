@@ -1,0 +1,145 @@
+#include "core/hf/config_file.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/bounded_json.h"
+#include "core/foreign_name.h"
+
+namespace atl {
+namespace {
+
+using Json = nlohmann::json;
+
+// A file may list thousands of labels.
+constexpr JsonBounds kConfigBounds = {.depth = 16, .values = 100000};
+
+/// The member at a path with dots; null: there is none.
+const Json* Find(const Json& json, const std::string& path) {
+  const Json* found = &json;
+  for (const auto part : absl::StrSplit(path, '.')) {
+    if (!found->is_object()) return nullptr;
+    const auto member = found->find(std::string(part));
+    if (member == found->end()) return nullptr;
+    found = &*member;
+  }
+  return found;
+}
+
+Json ToJson(const HfValue& value) {
+  return std::visit(
+      [](const auto& plain) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, std::monostate>) {
+          return Json(nullptr);
+        } else {
+          return Json(plain);
+        }
+      },
+      value);
+}
+
+std::string Shown(const Json& json) {
+  return ForeignName(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// What is wrong with the field; empty: nothing. Equality of JSON values is that of numbers: 1 equals 1.0.
+std::string Contradiction(const Json& config, const HfField& field) {
+  const Json* found = nullptr;
+  for (const std::string& name : field.names) {
+    if (found == nullptr) found = Find(config, name);
+  }
+  const std::string& name = field.names.front();
+  const std::string wanted =
+      absl::StrFormat("the run has %s (%s)", Shown(ToJson(field.value)), field.setting);
+  if (found == nullptr && !field.absent) return absl::StrFormat("%s is missing; %s", name, wanted);
+  const Json value = found == nullptr ? ToJson(*field.absent) : *found;
+  const bool fits = value == ToJson(field.value) || std::ranges::any_of(field.same, [&](const HfValue& same) {
+                      return value == ToJson(same);
+                    });
+  if (fits) return "";
+  if (found != nullptr) return absl::StrFormat("%s is %s; %s", name, Shown(value), wanted);
+  std::vector<std::string> names;
+  for (const auto& [other, unused] : config.items()) names.push_back(other);
+  return absl::StrFormat("%s is missing, which means %s; %s%s", name, Shown(value), wanted,
+                         NearName(name, names));
+}
+
+absl::Status Wrong(std::string_view source, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(std::string(source), ": ", what));
+}
+
+/// Puts the value at a path with dots.
+void Put(nlohmann::ordered_json& json, const std::string& path, const HfValue& value) {
+  nlohmann::ordered_json* place = &json;
+  for (const auto part : absl::StrSplit(path, '.')) place = &(*place)[std::string(part)];
+  *place = ToJson(value);
+}
+
+nlohmann::ordered_json IdOf(const std::optional<int64_t>& id) {
+  return id ? nlohmann::ordered_json(*id) : nlohmann::ordered_json(nullptr);
+}
+
+std::optional<int64_t> IdIn(const Json& json, const char* name, uint32_t vocabulary) {
+  const Json* id = Find(json, name);
+  if (id != nullptr && id->is_array() && !id->empty()) id = &id->front();
+  if (id == nullptr || !id->is_number_unsigned()) return std::nullopt;
+  const auto value = id->get<uint64_t>();
+  if (value >= vocabulary) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace
+
+absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::string_view source) {
+  const auto config = ParseBoundedJson(text, kConfigBounds);
+  if (!config.ok()) return Wrong(source, std::string(config.status().message()));
+  if (!config->is_object()) return Wrong(source, "is not a JSON object");
+  const Json* const type = Find(*config, "model_type");
+  if (type == nullptr || *type != layout.model_type) {
+    return Wrong(source, absl::StrFormat("model_type is %s; the run's model is a '%s'",
+                                         type == nullptr ? "missing" : Shown(*type), layout.model_type));
+  }
+  std::vector<std::string> contradictions;
+  for (const HfField& field : layout.fields) {
+    if (field.setting.empty()) continue;
+    std::string contradiction = Contradiction(*config, field);
+    if (!contradiction.empty()) contradictions.push_back(std::move(contradiction));
+  }
+  if (contradictions.empty()) return absl::OkStatus();
+  return Wrong(source, absl::StrJoin(contradictions, ". Also: "));
+}
+
+HfTokenIds TokenIdsOf(std::string_view text, uint32_t vocabulary) {
+  const auto json = ParseBoundedJson(text, kConfigBounds);
+  if (!json.ok()) return {};
+  return {.begin = IdIn(*json, "bos_token_id", vocabulary), .end = IdIn(*json, "eos_token_id", vocabulary)};
+}
+
+std::string HfConfigText(const HfLayout& layout, FileDtype dtype, const HfTokenIds& ids) {
+  nlohmann::ordered_json json;
+  json["architectures"] = {layout.architecture};
+  json["model_type"] = layout.model_type;
+  for (const HfField& field : layout.fields) Put(json, field.names.front(), field.value);
+  json["bos_token_id"] = IdOf(ids.begin);
+  json["eos_token_id"] = IdOf(ids.end);
+  // Readers of before 2026 know this name only, and newer ones still read it.
+  json["torch_dtype"] = TorchName(dtype);
+  return json.dump(2) + "\n";
+}
+
+std::string HfGenerationConfigText(const HfTokenIds& ids) {
+  nlohmann::ordered_json json;
+  json["_from_model_config"] = true;
+  if (ids.begin) json["bos_token_id"] = *ids.begin;
+  if (ids.end) json["eos_token_id"] = *ids.end;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace atl
