@@ -57,6 +57,7 @@
 #include "server/rpc/server.h"
 #include "server/web/web_server.h"
 #include "storage/rocksdb/rocksdb_store.h"
+#include "storage/weights/model_files.h"
 
 namespace atl {
 namespace {
@@ -113,7 +114,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->required()
       ->check(NotEmpty());
   app.add_option("--import", flags.import_file,
-                 "Seed a new run with the parameters of this safetensors file (F32, F16 or BF16)");
+                 "Seed a new run with the parameters of this safetensors file, or of this folder of Hugging "
+                 "Face's transformers with its config.json (F32, F16 or BF16)");
   app.add_option("--listen", flags.listen, "Address of the data port, for workers; port 0: any free port")
       ->capture_default_str();
   app.add_option("--admin-listen", flags.admin_listen, "Address of the admin port, for atollctl")
@@ -255,7 +257,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
 
 ExitCode OpeningExitCode(const Flags& flags, const absl::Status& status) {
   if (!flags.import_file.empty()) {
-    const bool readable = OpenInput(flags.import_file, InputKind::kFile).ok();
+    const bool readable =
+        IsModelFolder(flags.import_file) || OpenInput(flags.import_file, InputKind::kFile).ok();
     if (!readable || absl::IsNotFound(status)) return ExitCode::kBadFiles;
   }
   const bool configured_wrongly = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);

@@ -53,8 +53,10 @@ void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--coordinator", flags.coordinator,
                  "Address of the coordinator's data port (Env:ATOLL_COORDINATOR)")
       ->capture_default_str();
-  CLI::Option* const model = app.add_option(
-      "--model", flags.model, "Read the parameters from this safetensors file (atollctl export)");
+  CLI::Option* const model = app.add_option("--model", flags.model,
+                                            "Read the parameters from this safetensors file, or this folder "
+                                            "of Hugging Face's transformers (both of "
+                                            "atollctl export)");
   CLI::Option* const config =
       app.add_option("--config", flags.config, "With --model: configuration file of the run (YAML)");
   model->needs(config);

@@ -21,19 +21,20 @@ struct ImportedSeed {
   std::vector<TensorBuffer> buffers;  // by fragment
 };
 
-/// Before a data directory is made: whether the file, if any, has the tensors of the model, by name and
-/// shape. Reads its header only. Errors as of ReadImport, and those of opening a file.
+/// Before a data directory is made: whether ReadImport will succeed with this file or folder, if any. Reads
+/// all of it. Errors as of ReadImport, and those of opening a file.
 absl::Status CheckImport(const std::string& path, const ModelOptions& model);
 
-/// Reads options.import_path, when that is set: version 0 of the model of the configuration, whose tensors
-/// the file must have by name and shape, no more and no fewer. An external model has the file's tensors.
-/// InvalidArgument naming file and tensor. Before a new run is recorded, so that a file that cannot be used
-/// leaves no run behind.
+/// Reads options.import_path, when that is set: version 0 of the model of the configuration. It is a file, a
+/// folder or an index (storage/weights/model_files.h) with the tensors of the model under the names of its
+/// table (core/hf/layout.h), no more and no fewer; the config.json of a folder must not contradict the model.
+/// An external model has the file's tensors. InvalidArgument naming file and tensor. Before a new run is
+/// recorded, so that a file that cannot be used leaves no run behind.
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options);
 
-/// The file's tensors as flat vectors of the fragments, gaps zero. F32 as it is, F16 and BF16 widened.
-/// InvalidArgument naming file and tensor for another name, shape or dtype, and for a value that is not
-/// finite.
+/// The file's tensors, under the manifest's names, as flat vectors of the fragments, gaps zero. F32 as it is,
+/// F16 and BF16 widened. InvalidArgument naming file and tensor for another name, shape or dtype, and for a
+/// value that is not finite.
 absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& path, const Manifest& manifest,
                                                           const std::vector<FragmentLayout>& layouts);
 

@@ -22,7 +22,7 @@ struct WorkerFlags {
 
 struct GenerateFlags {
   std::string coordinator = "127.0.0.1:7600";
-  std::string model;   // a safetensors file instead of a coordinator
+  std::string model;   // a safetensors file or a folder with some, instead of a coordinator
   std::string config;  // the run's YAML, which says what kind of model the file holds
   std::string prompt = "\n";
   uint32_t tokens = 200;

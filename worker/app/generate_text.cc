@@ -63,7 +63,7 @@ absl::Status GenerateFromFile(const GenerateFlags& flags) {
   ATOLL_RETURN_IF_ERROR(CheckKnown(run.model));
   ATOLL_RETURN_IF_ERROR(TokenizerOf(run).status());
   ATOLL_ASSIGN_OR_RETURN(const auto model, MakeModel(flags, run));
-  ATOLL_RETURN_IF_ERROR(LoadSafetensors(flags.model, *model));
+  ATOLL_RETURN_IF_ERROR(LoadSafetensors(flags.model, LayoutOf(run.model, *model), *model));
   return Write(flags, run, *model);
 }
 

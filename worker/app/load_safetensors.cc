@@ -1,55 +1,35 @@
 #include "worker/app/load_safetensors.h"
 
-#include <cstring>
-#include <map>
-#include <string_view>
+#include <span>
 #include <vector>
 
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "common/mapped_file.h"
 #include "common/status.h"
 #include "core/fragment_plan.h"
-#include "core/safetensors.h"
+#include "core/hf/config_file.h"
+#include "core/hf/tensor_match.h"
+#include "storage/weights/model_files.h"
 
 namespace atl {
-namespace {
 
-absl::Status CheckTensor(const std::string& path, const TensorSpec& spec, const SafetensorsEntry* entry) {
-  if (entry == nullptr) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s has no tensor '%s', which the model has; is it of another configuration?", path, spec.name));
-  }
-  if (entry->dtype != "F32") {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s: tensor '%s' is %s; only F32 can be read", path, spec.name, entry->dtype));
-  }
-  if (entry->shape != spec.shape) {
-    return absl::InvalidArgumentError(absl::StrFormat("%s: tensor '%s' has shape [%s], the model's has [%s]",
-                                                      path, spec.name, absl::StrJoin(entry->shape, ", "),
-                                                      absl::StrJoin(spec.shape, ", ")));
-  }
-  return absl::OkStatus();
+HfLayout LayoutOf(const ModelOptions& model, const Replica& replica) {
+  const auto layout = HfLayoutOf(model);
+  return layout ? *layout : PlainLayout(replica.manifest());
 }
 
-}  // namespace
-
-absl::Status LoadSafetensors(const std::string& path, Replica& replica) {
-  ATOLL_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path, AccessPattern::kSequential));
-  ATOLL_ASSIGN_OR_RETURN(const SafetensorsFile parsed, ParseSafetensors(file.bytes(), path));
-  std::map<std::string_view, const SafetensorsEntry*> entries;
-  for (const SafetensorsEntry& entry : parsed.tensors) entries.emplace(entry.name, &entry);
-  const Manifest& manifest = replica.manifest();
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> layout, PlanFragments(manifest, 1));
-  std::vector<float> values(layout[0].elements);
-  for (const TensorSlot& slot : layout[0].slots) {
-    const TensorSpec& spec = manifest.tensors[slot.tensor];
-    const auto found = entries.find(spec.name);
-    const SafetensorsEntry* const entry = found == entries.end() ? nullptr : found->second;
-    ATOLL_RETURN_IF_ERROR(CheckTensor(path, spec, entry));
-    std::memcpy(values.data() + slot.offset, entry->bytes.data(), entry->bytes.size());
+absl::Status LoadSafetensors(const std::string& path, const HfLayout& layout, Replica& replica) {
+  ATOLL_ASSIGN_OR_RETURN(const ModelFiles files, ModelFiles::Open(path));
+  if (const auto& config = files.config(); config && !layout.model_type.empty()) {
+    ATOLL_RETURN_IF_ERROR(CheckHfConfig(config->text, layout, config->path));
   }
-  return replica.WriteFragment(layout[0], values);
+  ATOLL_ASSIGN_OR_RETURN(const TensorMatch match,
+                         MatchTensors(layout, files.found(), path, ExtraTensors::kIgnore));
+  ATOLL_RETURN_IF_ERROR(CheckValues(layout, match));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<FragmentLayout> fragments, PlanFragments(replica.manifest(), 1));
+  std::vector<float> values(fragments[0].elements);
+  for (const TensorSlot& slot : fragments[0].slots) {
+    ReadValues(layout, match, slot.tensor, std::span(values).subspan(slot.offset, slot.elements));
+  }
+  return replica.WriteFragment(fragments[0], values);
 }
 
 }  // namespace atl

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "core/float_bits.h"
+#include "core/model_shape.h"
 #include "core/safetensors.h"
+#include "storage/weights/hf_folder.h"
 #include "tests/common/test_dir.h"
+#include "tests/storage/weights/sample_model.h"
 
 namespace atl {
 namespace {
@@ -97,6 +101,79 @@ TEST_F(ImportSeedTest, AnExternalModelIsThatOfTheFile) {
        {CheckImport(options.import_path, options.run.model), ReadImport(options).status()}) {
     EXPECT_THAT(other.ToString(), HasSubstr("model.external.parameters is 18, and the model has 17"));
   }
+}
+
+/// A run of the sample model, and a folder that it is exported to.
+class ImportFolderTest : public testing::Test {
+ protected:
+  ImportFolderTest() {
+    options_.fragments = 2;
+    options_.run.model = SampleModel::Options();
+    options_.import_path = dir_.path();
+    EXPECT_TRUE(WriteHfFolder(dir_.path(), model_.Contents()).ok());
+  }
+  /// That of a check before the data directory is made, and of the import itself: they are the same.
+  std::string Error() {
+    const absl::Status checked = CheckImport(options_.import_path, options_.run.model);
+    EXPECT_EQ(ReadImport(options_).status(), checked);
+    return checked.ToString();
+  }
+
+  const TestDir dir_;
+  const SampleModel model_;
+  CoordinatorOptions options_;
+};
+
+TEST_F(ImportFolderTest, AFolderOfTransformersSeedsARun) {
+  ASSERT_EQ(Error(), "OK");
+  const auto seed = ReadImport(options_);
+  ASSERT_TRUE(seed.ok()) << seed.status();
+  EXPECT_EQ((*seed)->manifest, ManifestOf(options_.run.model).value());
+  ASSERT_EQ((*seed)->buffers.size(), 2u);
+  for (size_t f = 0; f < 2; ++f) {
+    for (const TensorSlot& slot : (*seed)->layouts[f].slots) {
+      const auto values = (*seed)->buffers[f].values().subspan(slot.offset, slot.elements);
+      EXPECT_THAT(values, testing::ElementsAreArray(model_.values[slot.tensor]));
+    }
+  }
+}
+
+TEST_F(ImportFolderTest, AConfigurationThatContradictsIsRejected) {
+  GptOptions other = SampleModel::Options();
+  other.heads = 4;  // no tensor shows it
+  options_.run.model = other;
+  EXPECT_THAT(Error(),
+              HasSubstr(dir_.File("config.json") + ": n_head is 2; the run has 4 (model.gpt.heads)"));
+  options_.import_path = dir_.File("model.safetensors");
+  EXPECT_EQ(Error(), "OK") << "a file has no configuration";
+}
+
+// Also what only the values show is found before the data directory is made.
+TEST_F(ImportFolderTest, ValuesAreCheckedBeforeAnythingIsMade) {
+  SampleModel broken;
+  broken.values[3][5] = std::numeric_limits<float>::infinity();
+  const TestDir dir;
+  ASSERT_TRUE(WriteHfFolder(dir.path(), broken.Contents()).ok());
+  options_.import_path = dir.path();
+  EXPECT_THAT(Error(), HasSubstr("tensor 'transformer.h.0.ln_1.bias' has a value that is not finite, at 5"));
+}
+
+TEST_F(ImportFolderTest, ARunWithoutBiasesTakesZerosOnly) {
+  GptOptions plain = SampleModel::Options();
+  plain.bias = false;
+  options_.run.model = plain;
+  EXPECT_THAT(Error(), HasSubstr("does not have this tensor, so all of it must be zero"));
+  const SampleModel without(plain);
+  const TestDir dir;
+  ASSERT_TRUE(WriteHfFolder(dir.path(), without.Contents()).ok());
+  options_.import_path = dir.path();
+  EXPECT_EQ(Error(), "OK");
+}
+
+TEST_F(ImportFolderTest, AnExternalModelIsThatOfTheFolder) {
+  options_.run.model = ModelOptions(ExternalOptions());
+  EXPECT_EQ(Error(), "OK");
+  EXPECT_EQ((*ReadImport(options_))->manifest.tensors.size(), model_.layout.tensors.size());
 }
 
 }  // namespace

@@ -35,12 +35,16 @@ class LoadSafetensorsTest : public ::testing::Test {
     return path;
   }
 
+  absl::Status Load(const std::string& path) {
+    return LoadSafetensors(path, PlainLayout(replica_.manifest()), replica_);
+  }
+
   std::string folder_;
   FakeReplica replica_{5.0F};
 };
 
 TEST_F(LoadSafetensorsTest, FillsTheModel) {
-  const absl::Status loaded = LoadSafetensors(Write(FakeReplica::MakeManifest()), replica_);
+  const absl::Status loaded = Load(Write(FakeReplica::MakeManifest()));
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(replica_.first(), 0.25F);
 }
@@ -49,27 +53,27 @@ TEST_F(LoadSafetensorsTest, AFileOfMoreTensorsInAnotherOrderServes) {
   Manifest manifest = FakeReplica::MakeManifest();
   manifest.tensors.push_back({.name = "extra", .shape = {3}, .embedding = false});
   std::swap(manifest.tensors[0], manifest.tensors[2]);
-  EXPECT_TRUE(LoadSafetensors(Write(manifest), replica_).ok());
+  EXPECT_TRUE(Load(Write(manifest)).ok());
   EXPECT_EQ(replica_.first(), 0.25F);
 }
 
 TEST_F(LoadSafetensorsTest, WhatDoesNotFitIsNamed) {
   Manifest renamed = FakeReplica::MakeManifest();
   renamed.tensors[1].name = "other";
-  const absl::Status missing = LoadSafetensors(Write(renamed), replica_);
+  const absl::Status missing = Load(Write(renamed));
   EXPECT_EQ(missing.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(missing.message()), HasSubstr("model.safetensors has no tensor 'bias'"));
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("model.safetensors: tensor 'bias' is missing"));
 
   Manifest transposed = FakeReplica::MakeManifest();
   transposed.tensors[0].shape = {15, 20};
-  const absl::Status shape = LoadSafetensors(Write(transposed), replica_);
+  const absl::Status shape = Load(Write(transposed));
   EXPECT_THAT(std::string(shape.message()),
-              HasSubstr("'weight' has shape [15, 20], the model's has [20, 15]"));
+              HasSubstr("'weight' has shape [15, 20]; the model of the configuration has [20, 15]"));
   EXPECT_EQ(replica_.first(), 1.0F) << "nothing was changed";
 }
 
 TEST_F(LoadSafetensorsTest, AFileThatIsNotThereIsNotFound) {
-  EXPECT_EQ(LoadSafetensors(folder_ + "/nowhere", replica_).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Load(folder_ + "/nowhere").code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
