@@ -3,13 +3,14 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
-#include "cli/exit_code.h"
+#include "cli/hf_export.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
-#include "cli/pull_model.h"
+#include "cli/published_model.h"
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
@@ -17,43 +18,39 @@
 #include "common/human.h"
 #include "common/output_target.h"
 #include "common/partial_file.h"
+#include "common/partial_folder.h"
 #include "common/status.h"
-#include "core/fragment_plan.h"
-#include "core/run_options.h"
 #include "core/safetensors.h"
 #include "nlohmann/json.hpp"
-#include "protos/config/run_config.h"
-#include "protos/wire/manifest.h"
 
 namespace atl {
 namespace {
 
+constexpr char kFile[] = "safetensors";
+constexpr char kFolder[] = "hf";
+
+struct ExportFlags {
+  std::string path = "model.safetensors";
+  std::string format = kFile;
+  std::string dtype = "fp32";
+  HfExportOptions hf;
+};
+
+FileDtype DtypeOf(const std::string& flag) {
+  if (flag == "bf16") return FileDtype::kBf16;
+  return flag == "fp16" ? FileDtype::kF16 : FileDtype::kF32;
+}
+
 /// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
-absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
-                          const std::vector<FragmentLayout>& layouts,
-                          const std::vector<PulledFragment>& fragments, const RunOptions& options) {
-  std::vector<std::span<const float>> tensors(manifest.tensors.size());
-  for (size_t f = 0; f < layouts.size(); ++f) {
-    for (const TensorSlot& slot : layouts[f].slots) {
-      tensors[slot.tensor] = std::span(fragments[f].values).subspan(slot.offset, slot.elements);
-    }
-  }
+absl::Status WriteTensors(DurableFile& file, const PublishedModel& model) {
   // Of the other families every reader knows the manifest, and an export keeps the bytes that it always had.
-  std::map<std::string, std::string> metadata;
-  if (options.model.external() != nullptr) metadata = ManifestMetadata(manifest);
+  std::map<std::string, std::string> metadata = VersionMetadata(model);
+  if (model.options.model.external() != nullptr) metadata.merge(ManifestMetadata(model.manifest));
   metadata["format"] = "pt";
-  metadata["atoll_version"] = absl::StrFormat("%d", fragments.front().version);
-  // In an overlapped run, fragments have different versions.
-  if (options.sync.mode == SyncMode::kOverlapped) {
-    for (size_t f = 0; f < fragments.size(); ++f) {
-      metadata[absl::StrFormat("atoll_version_of_fragment_%d", f)] =
-          absl::StrFormat("%d", fragments[f].version);
-    }
-  }
-  const std::string header = SafetensorsHeader(manifest, metadata);
+  const std::string header = SafetensorsHeader(model.manifest, metadata);
   ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header))));
   uint64_t offset = header.size();
-  for (const std::span<const float> tensor : tensors) {
+  for (const std::span<const float> tensor : TensorsOf(model)) {
     ATOLL_RETURN_IF_ERROR(file.WriteAt(offset, std::as_bytes(tensor)));
     offset += tensor.size_bytes();
   }
@@ -61,79 +58,141 @@ absl::Status WriteTensors(DurableFile& file, const Manifest& manifest,
   return file.Close();
 }
 
-struct Exported {
-  uint64_t version = 0;
-  size_t tensors = 0;
-  uint64_t parameters = 0;
-  std::string run_id;
-  uint64_t epoch = 0;
-};
-
-absl::StatusOr<Exported> Pull(const GlobalOptions& global, DurableFile& file) {
+absl::StatusOr<PublishedModel> Pull(const GlobalOptions& global,
+                                    const std::function<absl::Status(const RunOptions&)>& check) {
   ATOLL_ASSIGN_OR_RETURN(const auto client, MakeObserver(global, "export"));
-  const v1::JoinReply& run = client->run();
-  if (run.manifest().tensors().empty()) {
-    return FromCoordinator(absl::FailedPreconditionError(
-        "the run has no parameters yet: no worker has seeded it; start a worker first"));
-  }
-  ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestFromProto(run.manifest()));
-  ATOLL_ASSIGN_OR_RETURN(const RunOptions options, ToRunOptions(run.config()));
-  ATOLL_ASSIGN_OR_RETURN(
-      const auto layouts,
-      PlanFragments(manifest, static_cast<uint32_t>(run.fragments_size()), options.sync.pattern));
   const Duration stall = std::max(Seconds(global.timeout_s), PullLimits().stall);
-  ATOLL_ASSIGN_OR_RETURN(const auto fragments, PullModel(*client, layouts, options.sync.mode, stall));
-  ATOLL_RETURN_IF_ERROR(WriteTensors(file, manifest, layouts, fragments, options));
-  return Exported{.version = fragments.front().version,
-                  .tensors = manifest.tensors.size(),
-                  .parameters = manifest.elements(),
-                  .run_id = run.run_id(),
-                  .epoch = run.epoch()};
+  return PullPublished(*client, stall, check);
 }
 
 /// Says which run's parameters were written: two runs can have the same name, id and version. A branch has
 /// another epoch.
-void Report(const GlobalOptions& global, const std::string& path, const Exported& exported) {
-  const bool stream = IsStream(path);
-  if (global.json && !stream) {
-    PrintJson({{"file", path},
-               {"version", exported.version},
-               {"parameters", exported.parameters},
-               {"run_id", exported.run_id},
-               {"epoch", absl::StrFormat("%d", exported.epoch)},
-               {"coordinator", global.coordinator.address}});
-    return;
-  }
-  absl::FPrintF(stream ? stderr : stdout,
-                "wrote %s: version %d, %d tensors, %s parameters; run %s, epoch %016x, from %s\n", path,
-                exported.version, exported.tensors, HumanCount(static_cast<double>(exported.parameters)),
-                Printable(exported.run_id), exported.epoch, global.coordinator.address);
+std::string Origin(const GlobalOptions& global, const PublishedModel& model) {
+  return absl::StrFormat("%s parameters; run %s, epoch %016x, from %s",
+                         HumanCount(static_cast<double>(model.manifest.elements())), Printable(model.run_id),
+                         model.epoch, global.coordinator.address);
 }
 
-absl::Status Export(const GlobalOptions& global, const std::string& path) {
+nlohmann::ordered_json OriginJson(const GlobalOptions& global, const PublishedModel& model) {
+  return {{"version", model.fragments.front().version},
+          {"parameters", model.manifest.elements()},
+          {"run_id", model.run_id},
+          {"epoch", absl::StrFormat("%d", model.epoch)},
+          {"coordinator", global.coordinator.address}};
+}
+
+void ReportFile(const GlobalOptions& global, const std::string& path, const PublishedModel& model) {
+  const bool stream = IsStream(path);
+  if (global.json && !stream) {
+    nlohmann::ordered_json report = {{"file", path}};
+    report.update(OriginJson(global, model));
+    PrintJson(report);
+    return;
+  }
+  absl::FPrintF(stream ? stderr : stdout, "wrote %s: version %d, %d tensors, %s\n", path,
+                model.fragments.front().version, model.manifest.tensors.size(), Origin(global, model));
+}
+
+void ReportFolder(const GlobalOptions& global, const ExportFlags& flags, const PublishedModel& model,
+                  const std::vector<std::string>& files) {
+  if (global.json) {
+    nlohmann::ordered_json report = {{"folder", flags.path}, {"files", files}, {"dtype", flags.dtype}};
+    report.update(OriginJson(global, model));
+    PrintJson(report);
+    return;
+  }
+  absl::PrintF("wrote %s: version %d, %d files, %s as %s\n", flags.path, model.fragments.front().version,
+               files.size(), Origin(global, model), TorchName(flags.hf.dtype));
+}
+
+absl::Status AboutOut(const std::string& path, const absl::Status& status) {
+  return {status.code(), absl::StrFormat("--out %s: %s", path, std::string(status.message()))};
+}
+
+absl::Status ExportFile(const GlobalOptions& global, const std::string& path) {
   // Create the file before the pull, so that a folder without write permission fails at once.
   const auto partial = PartialFile::Create(path);
-  if (!partial.ok()) {
-    return {partial.status().code(),
-            absl::StrFormat("--out %s: %s", path, std::string(partial.status().message()))};
-  }
+  if (!partial.ok()) return AboutOut(path, partial.status());
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open((*partial)->partial(), OpenMode::kTruncate));
-  const auto exported = Pull(global, file);
-  if (!exported.ok()) return exported.status();
+  const auto any_run = [](const RunOptions&) { return absl::OkStatus(); };
+  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Pull(global, any_run));
+  ATOLL_RETURN_IF_ERROR(WriteTensors(file, model));
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  Report(global, path, *exported);
+  ReportFile(global, path, model);
   return absl::OkStatus();
+}
+
+absl::Status ExportFolder(const GlobalOptions& global, const ExportFlags& flags) {
+  const auto partial = PartialFolder::Create(flags.path);
+  if (!partial.ok()) return AboutOut(flags.path, partial.status());
+  TokenizerFiles tokenizer;
+  const auto check = [&](const RunOptions& run) {
+    ATOLL_RETURN_IF_ERROR(CheckHfExport(run));
+    ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerForExport(run, flags.hf));
+    return absl::OkStatus();
+  };
+  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Pull(global, check));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                         WriteHfExport((*partial)->partial(), model, std::move(tokenizer), flags.hf));
+  ATOLL_RETURN_IF_ERROR((*partial)->Publish());
+  ReportFolder(global, flags, model, files);
+  return absl::OkStatus();
+}
+
+/// Options of a folder that were given for a file, and the other way round.
+void CheckFlags(const ExportFlags& flags, const CLI::Option& out,
+                const std::vector<CLI::Option*>& of_folder) {
+  if (flags.format == kFolder) {
+    if (out.count() == 0) throw CLI::ValidationError("--format hf", "give the folder to make: --out DIR");
+    return;
+  }
+  for (const CLI::Option* const option : of_folder) {
+    if (option->count() > 0) throw CLI::ValidationError(option->get_name(), "needs --format hf");
+  }
 }
 
 }  // namespace
 
 void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("export", "Write the published parameters to a safetensors file on this machine");
-  auto path = std::make_shared<std::string>("model.safetensors");
-  command->add_option("--out", *path, "Output file")->check(NotEmpty())->capture_default_str();
-  command->callback([&global, &action, path] { action = [&global, path] { return Export(global, *path); }; });
-  SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"}},
+  CLI::App* command = app.add_subcommand(
+      "export",
+      "Write the published parameters to a safetensors file or a Hugging Face folder on this machine");
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::Option* const out =
+      command->add_option("--out", flags->path, "Output file; with --format hf: folder to make")
+          ->check(NotEmpty())
+          ->capture_default_str();
+  command
+      ->add_option("--format", flags->format,
+                   "safetensors: one file of float32 values; hf: a folder that transformers loads")
+      ->check(CLI::IsMember({kFile, kFolder}))
+      ->capture_default_str();
+  const std::vector<CLI::Option*> of_folder = {
+      command
+          ->add_option("--dtype", flags->dtype,
+                       "Type of the values in the folder. bf16 and fp16 round to nearest, ties to even")
+          ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+          ->capture_default_str(),
+      command
+          ->add_option("--shard-bytes", flags->hf.shard_bytes,
+                       "Maximum bytes of tensors in one file of the folder; larger models get several files "
+                       "and an index")
+          ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
+          ->capture_default_str(),
+      command
+          ->add_option("--tokenizer", flags->hf.tokenizer,
+                       "Copy the tokenizer's files of this folder (tokenizer.json, vocab.json, ...)")
+          ->check(NotEmpty())};
+  command->callback([&global, &action, flags, out, of_folder] {
+    CheckFlags(*flags, *out, of_folder);
+    flags->hf.dtype = DtypeOf(flags->dtype);
+    action = [&global, flags] {
+      return flags->format == kFolder ? ExportFolder(global, *flags) : ExportFile(global, flags->path);
+    };
+  });
+  SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"},
+                                  {"atollctl export --format hf --out my-gpt2 --dtype bf16 --tokenizer gpt2",
+                                   "A folder for AutoModelForCausalLM.from_pretrained(\"my-gpt2\")"}},
                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
                                     ExitCode::kBadFiles},
                      .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel or LlamaForCausalLM, "
