@@ -113,6 +113,21 @@ def tensors():
     write("safetensors", "deep", b"\1\0\0" + b"[" * 3000)
 
 
+def model_folders():
+    config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_inner": None, "n_layer": 2,
+              "n_positions": 4, "vocab_size": 16, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}
+    write("hf_config", "gpt2", json.dumps(config))
+    write("hf_config", "other", json.dumps({**config, "n_embd": "768", "hidden_size": 8, "n_inner": [1], "tie_word_embeddings": 0}))
+    write("hf_config", "ids", json.dumps({"bos_token_id": 3, "eos_token_id": [15, 16]}))
+    write("hf_config", "deep", '{"a":' * 3000)
+    write("hf_config", "twice", '{"model_type": "gpt2", "model_type": "gpt2"}')
+    files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    write("shard_index", "two", json.dumps({"metadata": {"total_size": 12}, "weight_map": {"a": files[1], "b": files[0], "c": files[1]}}))
+    for number, name in enumerate(["../m.safetensors", "/m.safetensors", ".safetensors", "m.safetensors\0", "m"]):
+        write("shard_index", f"outside-{number}", json.dumps({"weight_map": {"a": name}}))
+    write("shard_index", "twice", '{"weight_map": {"a": "m.safetensors", "a": "n.safetensors"}}')
+
+
 def tokens():
     tokens_of = lambda values: b"".join(struct.pack("<H", value) for value in values)
     header = lambda count: struct.pack("<3i", 20240520, 1, count) + bytes(1012)
@@ -226,7 +241,7 @@ def names():
 def main():
     for old in CORPUS.glob("*/seed-*"):
         old.unlink()
-    for make in (codecs, chunks, records, tensors, tokens, configs, messages, worker_files, objects, names):
+    for make in (codecs, chunks, records, tensors, model_folders, tokens, configs, messages, worker_files, objects, names):
         make()
 
 

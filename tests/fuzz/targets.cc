@@ -15,6 +15,8 @@ constexpr auto kTargets = std::to_array<Target>({
     {"run_loader", FuzzRunLoader},
     {"safetensors", FuzzSafetensors},
     {"seed_file", FuzzSeedFile},
+    {"hf_config", FuzzHfConfig},
+    {"shard_index", FuzzShardIndex},
     {"token_file", FuzzTokenFile},
     {"text_source", FuzzTextSource},
     {"dataset_description", FuzzDatasetDescription},

@@ -21,6 +21,8 @@ void FuzzRecord(FuzzInput in);
 void FuzzRunLoader(FuzzInput in);
 void FuzzSafetensors(FuzzInput in);
 void FuzzSeedFile(FuzzInput in);
+void FuzzHfConfig(FuzzInput in);
+void FuzzShardIndex(FuzzInput in);
 void FuzzTokenFile(FuzzInput in);
 void FuzzTextSource(FuzzInput in);
 void FuzzDatasetDescription(FuzzInput in);
