@@ -1,0 +1,154 @@
+"""Folders of Hugging Face's transformers: what it writes seeds a run, and what a run exports it loads, with the same logits."""
+import json
+import logging
+import struct
+import unittest
+import warnings
+
+import torch
+import transformers
+
+from fixture import RunTest, config
+
+VOCABULARY, POSITIONS, WIDTH, LAYERS, HEADS = 256, 32, 64, 2, 4
+TOKENS = torch.arange(40).reshape(2, 20) * 5 % VOCABULARY
+
+
+def gpt2(**more):
+    """A GPT-2 with random weights and biases."""
+    settings = {"vocab_size": VOCABULARY, "n_positions": POSITIONS, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
+                "bos_token_id": None, "eos_token_id": None, **more}
+    torch.manual_seed(7)
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape) * 0.1)
+    return model
+
+
+def run_of(**more):
+    gpt = {"layers": LAYERS, "heads": HEADS, "width": WIDTH, "context": POSITIONS, "vocabulary": VOCABULARY, **more}
+    return config(model={"gpt": gpt}, data={"tokenizer": "bytes"})
+
+
+def header_of(path):
+    with open(path, "rb") as file:
+        return json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+
+
+class Complaints(logging.Handler):
+    """What transformers logs and Python warns of."""
+
+    def __enter__(self):
+        self.said = []
+        transformers.logging.get_logger("transformers").addHandler(self)
+        self.caught = warnings.catch_warnings(record=True)
+        self.warned = self.caught.__enter__()
+        warnings.simplefilter("always")
+        return self
+
+    def __exit__(self, *error):
+        self.caught.__exit__(*error)
+        transformers.logging.get_logger("transformers").removeHandler(self)
+        self.said += [str(warning.message) for warning in self.warned]
+
+    def emit(self, record):
+        if record.levelno >= logging.WARNING:
+            self.said.append(record.getMessage())
+
+
+class FolderTest(RunTest):
+    def seeded(self, model, text=None, **save):
+        """A run that begins with the model, by way of a folder."""
+        model.save_pretrained(self.folder / "saved", **save)
+        return self.coordinator(text or run_of(), "--import", self.folder / "saved")
+
+    def exported(self, hub, *arguments, name="exported"):
+        report = json.loads(hub.ctl("export", "--format", "hf", "--out", str(self.folder / name), "--json", *arguments))
+        self.assertEqual(sorted(report["files"]), sorted(path.name for path in (self.folder / name).iterdir()))
+        self.assertFalse(list(self.folder.glob("*.partial")))
+        return self.folder / name
+
+    def loaded(self, folder, **more):
+        with Complaints() as complaints:
+            model, report = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, **more)
+        self.assertEqual(complaints.said, [])
+        self.assertFalse(any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), report)
+        return model.eval()
+
+    def assert_same_logits(self, model, other):
+        with torch.no_grad():
+            self.assertTrue(torch.equal(model(TOKENS).logits, other(TOKENS).logits))
+
+    def test_what_is_imported_is_exported_and_loads(self):
+        model = gpt2()
+        folder = self.exported(self.seeded(model))
+        self.assert_same_logits(model, self.loaded(folder))
+        written = json.loads((folder / "config.json").read_text())
+        self.assertEqual((written["n_embd"], written["n_head"], written["tie_word_embeddings"]), (WIDTH, HEADS, True))
+
+    def test_several_files(self):
+        model = gpt2()
+        hub = self.seeded(model, max_shard_size="100KB")
+        self.assertTrue((self.folder / "saved/model.safetensors.index.json").exists())
+        folder = self.exported(hub, "--shard-bytes", "150000")
+        self.assertGreater(len(list(folder.glob("model-*-of-*.safetensors"))), 2)
+        self.assert_same_logits(model, self.loaded(folder))
+
+    def test_a_model_without_its_head_has_names_without_prefix(self):
+        model = gpt2()
+        folder = self.exported(self.seeded(model.transformer))
+        self.assertIn("wte.weight", header_of(self.folder / "saved/model.safetensors"))
+        self.assertIn("transformer.wte.weight", header_of(folder / "model.safetensors"))
+        self.assert_same_logits(model, self.loaded(folder))
+
+    def test_a_head_of_its_own(self):
+        model = gpt2(tie_word_embeddings=False)
+        self.assertFalse(torch.equal(model.lm_head.weight, model.transformer.wte.weight))
+        folder = self.exported(self.seeded(model, run_of(tied_embeddings=False)))
+        self.assert_same_logits(model, self.loaded(folder))
+
+    def test_a_run_without_biases_exports_zeros(self):
+        model = gpt2()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if name.endswith(".bias"):
+                    parameter.zero_()
+        folder = self.exported(self.seeded(model, run_of(bias=False)))
+        self.assertIn("transformer.h.0.attn.c_attn.bias", header_of(folder / "model.safetensors"))
+        self.assert_same_logits(model, self.loaded(folder))
+
+    def test_values_are_rounded_as_torch_rounds_them(self):
+        model = gpt2()
+        hub = self.seeded(model)
+        for flag, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+            other = self.loaded(self.exported(hub, "--dtype", flag, name=flag), dtype="auto")
+            self.assertEqual(other.dtype, dtype)
+            for name, parameter in model.named_parameters():
+                self.assertTrue(torch.equal(other.get_parameter(name), parameter.to(dtype)), name)
+
+    def check_import_of(self, dtype):
+        model = gpt2().to(dtype)
+        other = self.loaded(self.exported(self.seeded(model)))
+        self.assertEqual(other.dtype, torch.float32)
+        for name, parameter in model.named_parameters():
+            self.assertTrue(torch.equal(other.get_parameter(name), parameter.float()), name)
+
+    def test_bfloat16_is_imported_exactly(self):
+        self.check_import_of(torch.bfloat16)
+
+    def test_float16_is_imported_exactly(self):
+        self.check_import_of(torch.float16)
+
+    def test_a_configuration_that_contradicts_leaves_no_run(self):
+        gpt2(n_head=8, layer_norm_epsilon=1e-6).save_pretrained(self.folder / "saved")
+        with self.assertRaises(AssertionError) as raised:
+            self.coordinator(run_of(), "--import", self.folder / "saved")
+        told = str(raised.exception)
+        self.assertIn("ended with 2", told)
+        self.assertIn("n_head is 8; the run has 4 (model.gpt.heads). Also: layer_norm_epsilon is 1e-06", told)
+        self.assertFalse((self.folder / "coordinator").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
