@@ -114,8 +114,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->required()
       ->check(NotEmpty());
   app.add_option("--import", flags.import_file,
-                 "Seed a new run with the parameters of this safetensors file, or of this folder of Hugging "
-                 "Face's transformers with its config.json (F32, F16 or BF16)");
+                 "Seed a new run with this safetensors file or Hugging Face folder (F32, F16 or BF16)");
   app.add_option("--listen", flags.listen, "Address of the data port, for workers; port 0: any free port")
       ->capture_default_str();
   app.add_option("--admin-listen", flags.admin_listen, "Address of the admin port, for atollctl")
@@ -256,9 +255,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
 }
 
 ExitCode OpeningExitCode(const Flags& flags, const absl::Status& status) {
-  if (!flags.import_file.empty()) {
-    const bool readable =
-        IsModelFolder(flags.import_file) || OpenInput(flags.import_file, InputKind::kFile).ok();
+  if (const std::string& path = flags.import_file; !path.empty()) {
+    const bool readable = IsModelFolder(path) || OpenInput(path, InputKind::kFile).ok();
     if (!readable || absl::IsNotFound(status)) return ExitCode::kBadFiles;
   }
   const bool configured_wrongly = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);

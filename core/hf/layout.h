@@ -37,8 +37,8 @@ using HfValue = std::variant<std::monostate, bool, int64_t, double, std::string>
 
 /// A field of config.json.
 struct HfField {
-  /// A dot enters an object: "rope_scaling.factor". The first name is written. All are read, the first one
-  /// that is in the file counts.
+  /// A dot enters an object: "rope_scaling.factor". The first name is written. All are read; the first name
+  /// that the file has counts.
   std::vector<std::string> names;
   HfValue value;
   /// The setting that it is compared with, for messages: "model.gpt.width". Empty: written, never compared.
