@@ -126,7 +126,9 @@ std::string HfConfigText(const HfLayout& layout, FileDtype dtype, const HfTokenI
   nlohmann::ordered_json json;
   json["architectures"] = {layout.architecture};
   json["model_type"] = layout.model_type;
-  for (const HfField& field : layout.fields) Put(json, field.names.front(), field.value);
+  for (const HfField& field : layout.fields) {
+    if (field.written) Put(json, field.names.front(), field.value);
+  }
   json["bos_token_id"] = IdOf(ids.begin);
   json["eos_token_id"] = IdOf(ids.end);
   // Readers of before 2026 know this name only, and newer ones still read it.

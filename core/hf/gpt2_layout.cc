@@ -34,7 +34,7 @@ std::vector<HfField> ComparedFields(const GptOptions& options) {
       {{"n_embd", "hidden_size"}, number(options.width), "model.gpt.width", HfValue(int64_t{768})},
       {{"n_layer", "num_hidden_layers"}, number(options.layers), "model.gpt.layers", HfValue(int64_t{12})},
       {{"n_head", "num_attention_heads"}, number(options.heads), "model.gpt.heads", HfValue(int64_t{12})},
-      {{"n_inner"}, HfValue(), "4 * model.gpt.width", HfValue(), {HfValue(inner)}},
+      {{"n_inner"}, HfValue(inner), "4 * model.gpt.width", HfValue(), {HfValue()}},
       {{"activation_function"},
        HfValue(std::string("gelu_new")),
        "the activation of model.gpt",

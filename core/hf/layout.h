@@ -47,6 +47,7 @@ struct HfField {
   std::optional<HfValue> absent = {};
   /// Other values that mean the same.
   std::vector<HfValue> same = {};
+  bool written = true;  // false: compared only
 };
 
 /// Appends a field that is written and never compared.

@@ -64,8 +64,7 @@ TEST(HfConfig, NamesTheFieldBothValuesAndTheSetting) {
   EXPECT_THAT(ProblemWith(R"("n_positions": 32)", R"("n_positions": 64)"), HasSubstr("(model.gpt.context)"));
   EXPECT_THAT(ProblemWith("256", "257"),
               HasSubstr("vocab_size is 257; the run has 256 (model.gpt.vocabulary)"));
-  EXPECT_THAT(ProblemWith("null", "100"),
-              HasSubstr("n_inner is 100; the run has null (4 * model.gpt.width)"));
+  EXPECT_THAT(ProblemWith("null", "100"), HasSubstr("n_inner is 100; the run has 256 (4 * model.gpt.width)"));
   EXPECT_THAT(ProblemWith("gelu_new", "relu"),
               HasSubstr(R"(activation_function is "relu"; the run has "gelu_new")"));
   EXPECT_THAT(ProblemWith("1e-05", "1e-06"), HasSubstr("layer_norm_epsilon is 1e-06; the run has 1e-05"));
@@ -118,6 +117,22 @@ TEST(HfConfig, FieldsInsideOthersHaveADot) {
               HasSubstr("\"rope_scaling\": {\n    \"factor\": 32.0\n"));
 }
 
+TEST(HfConfig, AFieldMayBeComparedOnly) {
+  HfLayout layout;
+  layout.model_type = "llama";
+  layout.fields = {{.names = {"rope_scaling.rope_type", "rope_parameters.rope_type"},
+                    .value = HfValue(),
+                    .setting = "model.llama.rope_scaling",
+                    .absent = HfValue(),
+                    .same = {HfValue(std::string("default"))},
+                    .written = false}};
+  EXPECT_EQ(Problem(R"({"model_type": "llama", "rope_scaling": null})", layout), "");
+  EXPECT_EQ(Problem(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default"}})", layout), "");
+  EXPECT_EQ(Problem(R"({"model_type": "llama", "rope_scaling": {"rope_type": "yarn"}})", layout),
+            "config.json: rope_scaling.rope_type is \"yarn\"; the run has null (model.llama.rope_scaling)");
+  EXPECT_THAT(HfConfigText(layout, FileDtype::kF32, {}), Not(HasSubstr("rope")));
+}
+
 TEST(HfConfig, WhatIsWrittenIsAccepted) {
   for (const bool tied : {true, false}) {
     GptOptions options = Small();
@@ -127,7 +142,7 @@ TEST(HfConfig, WhatIsWrittenIsAccepted) {
     EXPECT_EQ(Problem(text, layout), "");
     EXPECT_THAT(text, AllOf(HasSubstr(R"("torch_dtype": "bfloat16")"), HasSubstr(R"("bos_token_id": 1)"),
                             HasSubstr(R"("n_ctx": 32)"), HasSubstr(R"("resid_pdrop": 0.25)"),
-                            HasSubstr(R"("n_inner": null)"), HasSubstr("\"GPT2LMHeadModel\"")));
+                            HasSubstr(R"("n_inner": 256)"), HasSubstr("\"GPT2LMHeadModel\"")));
     EXPECT_EQ(TokenIdsOf(text, 256), (HfTokenIds{.begin = 1, .end = 2}));
     EXPECT_EQ(TokenIdsOf(text, 2), (HfTokenIds{.begin = 1})) << "2 is not below 2";
   }
