@@ -69,7 +69,6 @@ absl::StatusOr<ModelFiles> ModelFiles::Open(const std::string& path) {
   const bool folder = IsFolder(path);
   const std::string whole = JoinPath(path, kHfWeightsFile);
   const std::string index = folder ? JoinPath(path, kHfIndexFile) : path;
-  ATOLL_RETURN_IF_ERROR(files.ReadConfig(folder ? path : FolderOf(path)));
   if (folder && IsThere(whole)) {  // transformers prefers it, too
     ATOLL_RETURN_IF_ERROR(files.AddFile(whole, nullptr));
   } else if (!folder || IsThere(index)) {
@@ -77,6 +76,7 @@ absl::StatusOr<ModelFiles> ModelFiles::Open(const std::string& path) {
   } else {
     return NoWeights(path);
   }
+  ATOLL_RETURN_IF_ERROR(files.ReadConfig(folder ? path : FolderOf(path)));
   return files;
 }
 

@@ -106,15 +106,22 @@ TEST_F(ModelFilesTest, TheIndexAndItsFilesMustAgree) {
 
 TEST_F(ModelFilesTest, AFolderWithoutAModelIsRejectedWithWhatIsThere) {
   EXPECT_THAT(Error(dir_.path()),
-              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("config.json is missing: without it")));
-  Write("config.json", "{}");
-  EXPECT_THAT(Error(dir_.path()),
-              HasSubstr("has neither model.safetensors nor model.safetensors.index.json; name the folder"));
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("has neither model.safetensors nor "
+                                                      "model.safetensors.index.json; name the folder")));
   Write("pytorch_model.bin", "");
   EXPECT_THAT(Error(dir_.path()), HasSubstr("save_pretrained(safe_serialization=True)"));
   WriteTensors("adapter.safetensors", {"a"});
   EXPECT_THAT(Error(dir_.path()), HasSubstr("; if you mean adapter.safetensors, name that file"));
   EXPECT_THAT(Error(dir_.File("absent")), HasSubstr("NOT_FOUND"));
+  EXPECT_THAT(Error(dir_.File("absent.safetensors.index.json")),
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("absent.safetensors.index.json")));
+}
+
+TEST_F(ModelFilesTest, AFolderNeedsItsConfiguration) {
+  WriteTensors("model.safetensors", {"a"});
+  EXPECT_THAT(Error(dir_.path()), AllOf(HasSubstr("NOT_FOUND"),
+                                        HasSubstr("config.json is missing: without it, nothing says how many "
+                                                  "heads the model has")));
 }
 
 // The cache of the hub has a folder of links to files elsewhere.
@@ -132,15 +139,15 @@ TEST_F(ModelFilesTest, LinksToFilesAreFollowed) {
 }
 
 TEST_F(ModelFilesTest, DevicesAndPipesAreNotRead) {
-  Write("config.json", "{}");
+  std::filesystem::create_symlink("/dev/zero", dir_.File("config.json"));
+  WriteTensors("model.safetensors", {"a"});
+  EXPECT_THAT(Error(dir_.path()), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("config.json")));
+  std::filesystem::remove(dir_.File("model.safetensors"));
   std::filesystem::create_symlink("/dev/zero", dir_.File("model.safetensors"));
   EXPECT_THAT(Error(dir_.path()), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("model.safetensors")));
   std::filesystem::remove(dir_.File("model.safetensors"));
   ASSERT_EQ(::mkfifo(dir_.File("model.safetensors").c_str(), 0600), 0);
   EXPECT_THAT(Error(dir_.path()), HasSubstr("FAILED_PRECONDITION"));
-  std::filesystem::remove(dir_.File("config.json"));
-  std::filesystem::create_symlink("/dev/zero", dir_.File("config.json"));
-  EXPECT_THAT(Error(dir_.path()), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("config.json")));
 }
 
 TEST_F(ModelFilesTest, LargeConfigurationsAreNotRead) {
