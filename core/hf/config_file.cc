@@ -49,6 +49,13 @@ std::string Shown(const Json& json) {
   return ForeignName(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+bool Fits(const Json& value, const HfField& field) {
+  const Json wanted = ToJson(field.value);
+  if (field.compare == HfCompare::kAtLeast && value.is_number() && value >= wanted) return true;
+  return value == wanted ||
+         std::ranges::any_of(field.same, [&](const HfValue& same) { return value == ToJson(same); });
+}
+
 /// What is wrong with the field; empty: nothing. Equality of JSON values is that of numbers: 1 equals 1.0.
 std::string Contradiction(const Json& config, const HfField& field) {
   const Json* found = nullptr;
@@ -57,13 +64,11 @@ std::string Contradiction(const Json& config, const HfField& field) {
   }
   const std::string& name = field.names.front();
   const std::string wanted =
-      absl::StrFormat("the run has %s (%s)", Shown(ToJson(field.value)), field.setting);
+      absl::StrFormat("the run %s %s (%s)", field.compare == HfCompare::kAtLeast ? "needs at least" : "has",
+                      Shown(ToJson(field.value)), field.setting);
   if (found == nullptr && !field.absent) return absl::StrFormat("%s is missing; %s", name, wanted);
   const Json value = found == nullptr ? ToJson(*field.absent) : *found;
-  const bool fits = value == ToJson(field.value) || std::ranges::any_of(field.same, [&](const HfValue& same) {
-                      return value == ToJson(same);
-                    });
-  if (fits) return "";
+  if (Fits(value, field)) return "";
   if (found != nullptr) return absl::StrFormat("%s is %s; %s", name, Shown(value), wanted);
   std::vector<std::string> names;
   for (const auto& [other, unused] : config.items()) names.push_back(other);

@@ -1,6 +1,7 @@
 #include "core/hf/layout.h"
 
 #include "core/hf/gpt2_layout.h"
+#include "core/hf/llama_layout.h"
 
 namespace atl {
 namespace {
@@ -8,7 +9,7 @@ namespace {
 /// One function per family.
 struct MakeLayout {
   std::optional<HfLayout> operator()(const GptOptions& gpt) const { return Gpt2Layout(gpt); }
-  std::optional<HfLayout> operator()(const LlamaOptions&) const { return std::nullopt; }
+  std::optional<HfLayout> operator()(const LlamaOptions& llama) const { return LlamaLayout(llama); }
   std::optional<HfLayout> operator()(const ExternalOptions&) const { return std::nullopt; }
 };
 

@@ -35,6 +35,9 @@ struct HfTiedHead {
 /// A value of config.json. std::monostate: null.
 using HfValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
+/// How a file's value may differ from the run's.
+enum class HfCompare : uint8_t { kEqual, kAtLeast };
+
 /// A field of config.json.
 struct HfField {
   /// A dot enters an object: "rope_scaling.factor". The first name is written. All are read; the first name
@@ -48,6 +51,7 @@ struct HfField {
   /// Other values that mean the same.
   std::vector<HfValue> same = {};
   bool written = true;  // false: compared only
+  HfCompare compare = HfCompare::kEqual;
 };
 
 /// Appends a field that is written and never compared.

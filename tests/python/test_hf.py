@@ -26,6 +26,25 @@ def gpt2(**more):
     return model
 
 
+def llama(family, **more):
+    """A model of the Llama family with random weights: LlamaConfig, Qwen2Config or Qwen3Config."""
+    torch.manual_seed(7)
+    settings = {"vocab_size": VOCABULARY, "max_position_embeddings": 64, "hidden_size": WIDTH, "intermediate_size": 96,
+                "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": 2, "rms_norm_eps": 1e-5,
+                "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None, **more}
+    model = transformers.AutoModelForCausalLM.from_config(family(**settings)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape) * 0.1)
+    return model
+
+
+def llama_run(**more):
+    section = {"layers": LAYERS, "heads": HEADS, "kv_heads": 2, "width": WIDTH, "intermediate": 96, "context": POSITIONS,
+               "vocabulary": VOCABULARY, **more}
+    return config(model={"llama": section}, data={"tokenizer": "bytes"})
+
+
 def run_of(**more):
     gpt = {"layers": LAYERS, "heads": HEADS, "width": WIDTH, "context": POSITIONS, "vocabulary": VOCABULARY, **more}
     return config(model={"gpt": gpt}, data={"tokenizer": "bytes"})
@@ -139,6 +158,25 @@ class FolderTest(RunTest):
 
     def test_float16_is_imported_exactly(self):
         self.check_import_of(torch.float16)
+
+    def check_llama(self, model, text):
+        folder = self.exported(self.seeded(model, text))
+        other = self.loaded(folder)
+        self.assertIs(type(other), type(model))
+        self.assert_same_logits(model, other)
+
+    def test_llama(self):
+        scaling = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                   "original_max_position_embeddings": 16}
+        model = llama(transformers.LlamaConfig, rope_parameters=scaling, tie_word_embeddings=False)
+        self.check_llama(model, llama_run(tied_embeddings=False, rope_theta=500000,
+                                          rope_scaling={"factor": 32, "original_context": 16}))
+
+    def test_qwen2(self):
+        self.check_llama(llama(transformers.Qwen2Config), llama_run(qkv_bias=True))
+
+    def test_qwen3(self):
+        self.check_llama(llama(transformers.Qwen3Config, head_dim=32), llama_run(qk_norm=True, head_dim=32))
 
     def test_a_configuration_that_contradicts_leaves_no_run(self):
         gpt2(n_head=8, layer_norm_epsilon=1e-6).save_pretrained(self.folder / "saved")
