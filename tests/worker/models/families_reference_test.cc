@@ -1,6 +1,6 @@
-// The Llama family against tests/reference/llama_reference.py, which trains the models of Hugging Face's
-// transformers: the same initial weights and tokens, 20 steps of AdamW. Compared are names, shapes and order
-// of the tensors, every gradient of the first step, and the loss of every step.
+// Each family of models against tests/reference/families_reference.py, which trains the models of Hugging
+// Face's transformers: the same initial weights and tokens, 20 steps of AdamW. Compared are names, shapes and
+// order of the tensors, every gradient of the first step, and the loss of every step.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -35,9 +35,51 @@ constexpr double kTolerance = 1e-4;
 
 struct Case {
   std::string name;
-  std::string model_type;
-  LlamaOptions options;
+  ModelOptions options;
+  nlohmann::json config;  // the same in transformers
 };
+
+nlohmann::json LlamaConfig(const char* model_type, const LlamaOptions& options) {
+  nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", options.rope_theta}};
+  if (const RopeScaling& scaling = options.rope_scaling; scaling.factor != 1) {
+    rope.update({{"rope_type", "llama3"},
+                 {"factor", scaling.factor},
+                 {"low_freq_factor", scaling.low_freq_factor},
+                 {"high_freq_factor", scaling.high_freq_factor},
+                 {"original_max_position_embeddings", scaling.original_context}});
+  }
+  return {{"model_type", model_type},
+          {"vocab_size", options.vocabulary},
+          {"hidden_size", options.width},
+          {"intermediate_size", options.intermediate},
+          {"num_hidden_layers", options.layers},
+          {"num_attention_heads", options.heads},
+          {"num_key_value_heads", options.key_value_heads()},
+          {"head_dim", options.head_width()},
+          {"max_position_embeddings", options.context},
+          {"rms_norm_eps", options.rms_norm_epsilon},
+          {"rope_parameters", rope},
+          {"tie_word_embeddings", options.tied_embeddings}};
+}
+
+Case LlamaCase(const char* name, const char* model_type, const LlamaOptions& options) {
+  return {name, ModelOptions(options), LlamaConfig(model_type, options)};
+}
+
+Case Gpt2Case(const char* name, const GptOptions& options) {
+  return {name,
+          ModelOptions(options),
+          {{"model_type", "gpt2"},
+           {"vocab_size", options.vocabulary},
+           {"n_embd", options.width},
+           {"n_layer", options.layers},
+           {"n_head", options.heads},
+           {"n_positions", options.context},
+           {"tie_word_embeddings", options.tied_embeddings},
+           {"attn_pdrop", 0.0},
+           {"embd_pdrop", 0.0},
+           {"resid_pdrop", 0.0}}};
+}
 
 std::vector<Case> Cases() {
   const LlamaOptions llama = {.layers = 2,
@@ -60,10 +102,15 @@ std::vector<Case> Cases() {
   qwen3.rope_theta = 1e6;
   qwen3.rms_norm_epsilon = 1e-6;
   qwen3.qk_norm = true;
-  return {{"llama", "llama", llama},
-          {"scaled", "llama", scaled},
-          {"qwen2", "qwen2", qwen2},
-          {"qwen3", "qwen3", qwen3}};
+  const GptOptions gpt = {.layers = 2, .heads = 4, .width = 64, .context = 32, .vocabulary = 97};
+  GptOptions untied = gpt;
+  untied.tied_embeddings = false;
+  return {Gpt2Case("gpt2", gpt),
+          Gpt2Case("gpt2 with a head of its own", untied),
+          LlamaCase("llama", "llama", llama),
+          LlamaCase("scaled", "llama", scaled),
+          LlamaCase("qwen2", "qwen2", qwen2),
+          LlamaCase("qwen3", "qwen3", qwen3)};
 }
 
 InnerOptions Inner() {
@@ -71,30 +118,6 @@ InnerOptions Inner() {
   inner.learning_rate = 3e-3;
   inner.precision = Precision::kFp32;
   return inner;
-}
-
-nlohmann::json HuggingFaceConfig(const Case& made) {
-  const LlamaOptions& options = made.options;
-  nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", options.rope_theta}};
-  if (const RopeScaling& scaling = options.rope_scaling; scaling.factor != 1) {
-    rope.update({{"rope_type", "llama3"},
-                 {"factor", scaling.factor},
-                 {"low_freq_factor", scaling.low_freq_factor},
-                 {"high_freq_factor", scaling.high_freq_factor},
-                 {"original_max_position_embeddings", scaling.original_context}});
-  }
-  return {{"model_type", made.model_type},
-          {"vocab_size", options.vocabulary},
-          {"hidden_size", options.width},
-          {"intermediate_size", options.intermediate},
-          {"num_hidden_layers", options.layers},
-          {"num_attention_heads", options.heads},
-          {"num_key_value_heads", options.key_value_heads()},
-          {"head_dim", options.head_width()},
-          {"max_position_embeddings", options.context},
-          {"rms_norm_eps", options.rms_norm_epsilon},
-          {"rope_parameters", rope},
-          {"tie_word_embeddings", options.tied_embeddings}};
 }
 
 /// The Python of scripts/interop.sh.
@@ -127,12 +150,12 @@ class Trained {
  public:
   Trained(const Case& made, const std::string& folder)
       : folder_(folder),
-        manifest_(LlamaOf(made)),
+        manifest_(ManifestOf(made.options).value()),
         parameters_(FlatParameters::Create(manifest_, torch::kCPU).value()),
-        model_(MakeLanguageModel(ModelOptions(made.options), Precision::kFp32, parameters_)),
-        tokens_(torch::randint(made.options.vocabulary, {kBatches, kSequences, made.options.context + 1},
+        model_(MakeLanguageModel(made.options, Precision::kFp32, parameters_)),
+        tokens_(torch::randint(made.options.vocabulary(), {kBatches, kSequences, made.options.context() + 1},
                                torch::kInt64)),
-        config_(HuggingFaceConfig(made)) {
+        config_(made.config) {
     model_->Initialise(3);
     Spread();
     WriteTensor(Path("initial"), torch::cat(Flat([](const torch::Tensor& view) { return view; })));
@@ -148,6 +171,7 @@ class Trained {
   nlohmann::json Options() const {
     const InnerOptions inner = Inner();
     return {{"config", config_},
+            {"context", tokens_.size(2) - 1},
             {"initial", Path("initial")},
             {"tokens", Path("tokens")},
             {"gradients", Path("gradients")},
@@ -176,7 +200,6 @@ class Trained {
   }
 
  private:
-  static Manifest LlamaOf(const Case& made) { return ManifestOf(ModelOptions(made.options)).value(); }
   std::string Path(const std::string& file) const { return JoinPath(folder_, file); }
 
   /// Large enough that attention is far from uniform, with gains and biases that matter.
@@ -250,12 +273,12 @@ void ExpectSameLosses(const std::vector<double>& ours, const nlohmann::json& the
   EXPECT_LT(ours.back(), 0.9 * ours.front());
 }
 
-TEST(LlamaReferenceTest, TrainsAsTransformers) {
+TEST(FamiliesReferenceTest, TrainsAsTransformers) {
   const std::string python = InteropPython();
   if (::access(python.c_str(), X_OK) != 0) {
     GTEST_SKIP() << "there is no '" << python << "'; scripts/setup.sh --groups interop makes it";
   }
-  const std::string folder = JoinPath(::testing::TempDir(), "llama_reference");
+  const std::string folder = JoinPath(::testing::TempDir(), "families_reference");
   ASSERT_TRUE(RemoveAll(folder).ok());
   torch::manual_seed(11);
   std::vector<std::unique_ptr<Trained>> trained;
@@ -268,7 +291,7 @@ TEST(LlamaReferenceTest, TrainsAsTransformers) {
   const std::string options = JoinPath(folder, "options.json"), result = JoinPath(folder, "result.json");
   std::ofstream(options) << nlohmann::json{{"cases", cases}};
   const std::string command =
-      absl::StrFormat("HF_HUB_OFFLINE=1 '%s' -B %s/tests/reference/llama_reference.py %s %s", python,
+      absl::StrFormat("HF_HUB_OFFLINE=1 '%s' -B %s/tests/reference/families_reference.py %s %s", python,
                       ATOLL_SOURCE_DIR, options, result);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const nlohmann::json theirs = nlohmann::json::parse(std::ifstream(result));

@@ -1,9 +1,10 @@
-"""Trains models of Hugging Face's transformers, with no code of ours: what Atoll's Llama family is compared with.
+"""Trains models of Hugging Face's transformers, with no code of ours: what Atoll's models are compared with.
 
-    llama_reference.py OPTIONS.json RESULT.json
+    families_reference.py OPTIONS.json RESULT.json
 
 OPTIONS.json: {"cases": [case...]}, with in each case
   config         what the model's config.json has, with model_type
+  context        tokens that the model sees at once
   initial        file of the parameters: float32, in the model's order, without gaps
   tokens         file of int64 [batches, sequences, context + 1]; step n trains on batch n modulo batches
   gradients      file to write: those of the first step, as `initial`
@@ -33,7 +34,7 @@ def make_model(case):
 
 def train(case):
     model = make_model(case)
-    batches = torch.from_numpy(np.fromfile(case["tokens"], dtype="<i8")).view(-1, case["sequences"], case["config"]["max_position_embeddings"] + 1)
+    batches = torch.from_numpy(np.fromfile(case["tokens"], dtype="<i8")).view(-1, case["sequences"], case["context"] + 1)
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
