@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "core/foreign_name.h"
 
 namespace atl {
@@ -74,6 +75,17 @@ absl::StatusOr<Json> ParseBoundedJson(std::string_view text, const JsonBounds& b
     return absl::InvalidArgumentError(check.problem().empty() ? "is not JSON" : check.problem());
   }
   return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+const Json* JsonAt(const Json& json, std::string_view path) {
+  const Json* found = &json;
+  for (const auto part : absl::StrSplit(std::string(path), '.')) {
+    if (!found->is_object()) return nullptr;
+    const auto member = found->find(std::string(part));
+    if (member == found->end()) return nullptr;
+    found = &*member;
+  }
+  return found;
 }
 
 }  // namespace atl

@@ -22,6 +22,9 @@ struct JsonBounds {
 /// Reads the text twice: a value is kept only after all of it is within the bounds.
 absl::StatusOr<nlohmann::json> ParseBoundedJson(std::string_view text, const JsonBounds& bounds);
 
+/// The member at a path with dots, "rope_scaling.factor"; null: there is none.
+const nlohmann::json* JsonAt(const nlohmann::json& json, std::string_view path);
+
 }  // namespace atl
 
 #endif  // ATOLL_CORE_BOUNDED_JSON_H_

@@ -12,26 +12,12 @@
 #include "absl/strings/str_split.h"
 #include "core/bounded_json.h"
 #include "core/foreign_name.h"
+#include "core/hf/config_bounds.h"
 
 namespace atl {
 namespace {
 
 using Json = nlohmann::json;
-
-// A file may list thousands of labels.
-constexpr JsonBounds kConfigBounds = {.depth = 16, .values = 100000};
-
-/// The member at a path with dots; null: there is none.
-const Json* Find(const Json& json, const std::string& path) {
-  const Json* found = &json;
-  for (const auto part : absl::StrSplit(path, '.')) {
-    if (!found->is_object()) return nullptr;
-    const auto member = found->find(std::string(part));
-    if (member == found->end()) return nullptr;
-    found = &*member;
-  }
-  return found;
-}
 
 Json ToJson(const HfValue& value) {
   return std::visit(
@@ -60,7 +46,7 @@ bool Fits(const Json& value, const HfField& field) {
 std::string Contradiction(const Json& config, const HfField& field) {
   const Json* found = nullptr;
   for (const std::string& name : field.names) {
-    if (found == nullptr) found = Find(config, name);
+    if (found == nullptr) found = JsonAt(config, name);
   }
   const std::string& name = field.names.front();
   const std::string wanted =
@@ -92,7 +78,7 @@ nlohmann::ordered_json IdOf(const std::optional<int64_t>& id) {
 }
 
 std::optional<int64_t> IdIn(const Json& json, const char* name, uint32_t vocabulary) {
-  const Json* id = Find(json, name);
+  const Json* id = JsonAt(json, name);
   if (id != nullptr && id->is_array() && !id->empty()) id = &id->front();
   if (id == nullptr || !id->is_number_unsigned()) return std::nullopt;
   const auto value = id->get<uint64_t>();
@@ -103,10 +89,10 @@ std::optional<int64_t> IdIn(const Json& json, const char* name, uint32_t vocabul
 }  // namespace
 
 absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::string_view source) {
-  const auto config = ParseBoundedJson(text, kConfigBounds);
+  const auto config = ParseBoundedJson(text, kHfConfigBounds);
   if (!config.ok()) return Wrong(source, std::string(config.status().message()));
   if (!config->is_object()) return Wrong(source, "is not a JSON object");
-  const Json* const type = Find(*config, "model_type");
+  const Json* const type = JsonAt(*config, "model_type");
   if (type == nullptr || *type != layout.model_type) {
     return Wrong(source, absl::StrFormat("model_type is %s; the run's model is a '%s'",
                                          type == nullptr ? "missing" : Shown(*type), layout.model_type));
@@ -122,7 +108,7 @@ absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::s
 }
 
 HfTokenIds TokenIdsOf(std::string_view text, uint32_t vocabulary) {
-  const auto json = ParseBoundedJson(text, kConfigBounds);
+  const auto json = ParseBoundedJson(text, kHfConfigBounds);
   if (!json.ok()) return {};
   return {.begin = IdIn(*json, "bos_token_id", vocabulary), .end = IdIn(*json, "eos_token_id", vocabulary)};
 }
