@@ -1,42 +1,16 @@
 """Folders of Hugging Face's transformers: what it writes seeds a run, and what a run exports it loads, with the same logits."""
 import json
-import logging
 import struct
 import unittest
-import warnings
 
 import torch
 import transformers
 
 from fixture import RunTest, config
+from hf_models import HEADS, LAYERS, VOCABULARY, WIDTH, Complaints, gpt2, llama
 
-VOCABULARY, POSITIONS, WIDTH, LAYERS, HEADS = 256, 32, 64, 2, 4
+POSITIONS = 32
 TOKENS = torch.arange(40).reshape(2, 20) * 5 % VOCABULARY
-
-
-def gpt2(**more):
-    """A GPT-2 with random weights and biases."""
-    settings = {"vocab_size": VOCABULARY, "n_positions": POSITIONS, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
-                "bos_token_id": None, "eos_token_id": None, **more}
-    torch.manual_seed(7)
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape) * 0.1)
-    return model
-
-
-def llama(family, **more):
-    """A model of the Llama family with random weights: LlamaConfig, Qwen2Config or Qwen3Config."""
-    torch.manual_seed(7)
-    settings = {"vocab_size": VOCABULARY, "max_position_embeddings": 64, "hidden_size": WIDTH, "intermediate_size": 96,
-                "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": 2, "rms_norm_eps": 1e-5,
-                "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None, **more}
-    model = transformers.AutoModelForCausalLM.from_config(family(**settings)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape) * 0.1)
-    return model
 
 
 def llama_run(**more):
@@ -53,27 +27,6 @@ def run_of(**more):
 def header_of(path):
     with open(path, "rb") as file:
         return json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-
-
-class Complaints(logging.Handler):
-    """What transformers logs and Python warns of."""
-
-    def __enter__(self):
-        self.said = []
-        transformers.logging.get_logger("transformers").addHandler(self)
-        self.caught = warnings.catch_warnings(record=True)
-        self.warned = self.caught.__enter__()
-        warnings.simplefilter("always")
-        return self
-
-    def __exit__(self, *error):
-        self.caught.__exit__(*error)
-        transformers.logging.get_logger("transformers").removeHandler(self)
-        self.said += [str(warning.message) for warning in self.warned]
-
-    def emit(self, record):
-        if record.levelno >= logging.WARNING:
-            self.said.append(record.getMessage())
 
 
 class FolderTest(RunTest):
