@@ -50,10 +50,14 @@ absl::Status Write(const GenerateFlags& flags, const RunOptions& run, TorchRepli
   ATOLL_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(run));
   std::vector<TokenId> prompt;
   tokenizer->Encode(flags.prompt, prompt);
-  ATOLL_ASSIGN_OR_RETURN(const auto tokens, model.Generate(prompt, {.tokens = flags.tokens,
-                                                                    .temperature = flags.temperature,
-                                                                    .top_k = flags.top_k,
-                                                                    .seed = flags.seed}));
+  const SamplingOptions sampling = {
+      .temperature = flags.temperature, .top_k = flags.top_k, .seed = flags.seed};
+  std::vector<TokenId> tokens;
+  ATOLL_RETURN_IF_ERROR(
+      model.Generate(prompt, {.tokens = flags.tokens, .sampling = sampling}, [&](TokenId token) {
+        tokens.push_back(token);
+        return true;
+      }));
   return WriteOutput(flags.prompt + tokenizer->Decode(tokens) + "\n", stdout);
 }
 

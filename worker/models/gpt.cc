@@ -61,14 +61,18 @@ torch::Tensor Gpt::Linear(const torch::Tensor& x, size_t weight, size_t bias) co
   return torch::addmm(parameters_.view(bias).to(torch::kBFloat16), input, matrix);
 }
 
-torch::Tensor Gpt::Attention(const torch::Tensor& x, const GptTensorIndex::Block& block, int64_t batch,
-                             int64_t time, ModelMode mode) const {
+torch::Tensor Gpt::Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                             KeyValueCache* cache) const {
+  const GptTensorIndex::Block block = index_.block(layer);
   const int64_t width = options_.width;
   const int64_t heads = options_.heads;
-  const torch::Tensor qkv = Linear(x, block.c_attn, block.c_attn_bias);
+  const torch::Tensor qkv =
+      Linear(x, block.c_attn, block.c_attn_bias).view({batch, x.size(0) / batch, 3, heads, width / heads});
   const double dropout = mode == ModelMode::kTraining ? options_.dropout : 0.0;
-  const torch::Tensor mixed = CausalAttention(qkv.view({batch, time, 3, heads, width / heads}), dropout);
-  return Linear(mixed.view({batch * time, width}), block.attn_proj, block.attn_proj_bias);
+  const torch::Tensor mixed =
+      cache == nullptr ? CausalAttention(qkv, dropout)
+                       : CausalAttention(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), *cache, layer);
+  return Linear(mixed.view(x.sizes()), block.attn_proj, block.attn_proj_bias);
 }
 
 torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& block) const {
@@ -76,23 +80,39 @@ torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& bloc
   return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
 }
 
-torch::Tensor Gpt::Logits(const torch::Tensor& tokens, ModelMode mode) const {
+torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const {
   const int64_t batch = tokens.size(0);
   const int64_t time = tokens.size(1);
-  const torch::Tensor positions = parameters_.view(index_.wpe).narrow(0, 0, time);
+  const int64_t first = cache == nullptr ? 0 : cache->length();
+  const torch::Tensor positions = parameters_.view(index_.wpe).narrow(0, first, time);
   torch::Tensor x = torch::embedding(parameters_.view(index_.wte), tokens) + positions;
   x = Dropout(x, mode).view({batch * time, int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
     const GptTensorIndex::Block block = index_.block(layer);
     const torch::Tensor attended =
-        Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), block, batch, time, mode);
+        Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), layer, batch, mode, cache);
     x = x + Dropout(attended, mode);
     x = x + Dropout(Mlp(LayerNorm(x, block.ln_2, block.ln_2_bias), block), mode);
   }
-  x = LayerNorm(x, index_.ln_f, index_.ln_f_bias);
+  return x;
+}
+
+torch::Tensor Gpt::Head(const torch::Tensor& x) const {
+  const torch::Tensor normed = LayerNorm(x, index_.ln_f, index_.ln_f_bias);
   const torch::Tensor head = parameters_.view(index_.lm_head);
-  if (precision_ == Precision::kFp32) return torch::mm(x, head.t());
-  return torch::mm(x.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
+  if (precision_ == Precision::kFp32) return torch::mm(normed, head.t());
+  return torch::mm(normed.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
+}
+
+torch::Tensor Gpt::Logits(const torch::Tensor& tokens, ModelMode mode) const {
+  return Head(Blocks(tokens, mode, /*cache=*/nullptr));
+}
+
+torch::Tensor Gpt::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const {
+  const torch::Tensor x =
+      Blocks(tokens, ModelMode::kEvaluation, &cache).view({tokens.size(0), tokens.size(1), -1});
+  cache.Advance(tokens.size(1));
+  return Head(x.select(1, -1));
 }
 
 torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {

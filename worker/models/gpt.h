@@ -27,16 +27,22 @@ class Gpt final : public LanguageModel {
 
   bool draws_random_numbers() const override { return options_.dropout > 0; }
   torch::Tensor Logits(const torch::Tensor& tokens, ModelMode mode) const override;
+  KeyValueCache MakeCache(int64_t capacity) const override { return {options_.layers, capacity}; }
+  torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
   torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                      ModelMode mode) const override;
 
  private:
-  torch::Tensor Attention(const torch::Tensor& x, const GptTensorIndex::Block& block, int64_t batch,
-                          int64_t time, ModelMode mode) const;
+  /// x: [batch*time, width]; the result has `x`'s shape. `cache`: null in training.
+  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                          KeyValueCache* cache) const;
   torch::Tensor Mlp(const torch::Tensor& x, const GptTensorIndex::Block& block) const;
   torch::Tensor LayerNorm(const torch::Tensor& x, size_t gain, size_t bias) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, size_t bias) const;
   torch::Tensor Dropout(const torch::Tensor& x, ModelMode mode) const;
+  /// The residual stream after all blocks, [batch*time, width].
+  torch::Tensor Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const;
+  torch::Tensor Head(const torch::Tensor& x) const;
 
   const GptOptions options_;
   const Precision precision_;

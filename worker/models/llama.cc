@@ -52,8 +52,9 @@ torch::Tensor Llama::Linear(const torch::Tensor& x, size_t weight, std::optional
                        bias ? shift.to(torch::kBFloat16) : shift);
 }
 
-torch::Tensor Llama::Attention(const torch::Tensor& x, const LlamaTensorIndex::Block& block,
-                               int64_t batch) const {
+torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t batch,
+                               KeyValueCache* cache) const {
+  const LlamaTensorIndex::Block block = index_.block(layer);
   const int64_t rows = x.size(0);
   const auto project = [&](size_t weight, size_t bias, int64_t heads) {
     const torch::Tensor projected = Linear(x, weight, options_.qkv_bias ? std::optional(bias) : std::nullopt);
@@ -68,25 +69,42 @@ torch::Tensor Llama::Attention(const torch::Tensor& x, const LlamaTensorIndex::B
     q = RmsNorm(q, block.q_norm);
     k = RmsNorm(k, block.k_norm);
   }
-  q = positions_.Rotate(q).to(v.scalar_type());
-  k = positions_.Rotate(k).to(v.scalar_type());
-  return Linear(CausalAttention(q, k, v).view({rows, -1}), block.o);
+  const int64_t first = cache == nullptr ? 0 : cache->length();
+  q = positions_.Rotate(q, first).to(v.scalar_type());
+  k = positions_.Rotate(k, first).to(v.scalar_type());
+  const torch::Tensor mixed =
+      cache == nullptr ? CausalAttention(q, k, v) : CausalAttention(q, k, v, *cache, layer);
+  return Linear(mixed.view({rows, -1}), block.o);
 }
 
 torch::Tensor Llama::Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& block) const {
   return Linear(torch::silu(Linear(x, block.gate)) * Linear(x, block.up), block.down);
 }
 
-torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode /*mode*/) const {
+torch::Tensor Llama::Blocks(const torch::Tensor& tokens, KeyValueCache* cache) const {
   const int64_t batch = tokens.size(0);
   torch::Tensor x = torch::embedding(parameters_.view(index_.embedding), tokens)
                         .view({batch * tokens.size(1), int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
     const LlamaTensorIndex::Block block = index_.block(layer);
-    x = x + Attention(RmsNorm(x, block.input_norm), block, batch);
+    x = x + Attention(RmsNorm(x, block.input_norm), layer, batch, cache);
     x = x + Mlp(RmsNorm(x, block.post_attention_norm), block);
   }
+  return x;
+}
+
+torch::Tensor Llama::Head(const torch::Tensor& x) const {
   return Linear(RmsNorm(x, index_.norm), index_.lm_head).to(torch::kFloat32);
+}
+
+torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode /*mode*/) const {
+  return Head(Blocks(tokens, /*cache=*/nullptr));
+}
+
+torch::Tensor Llama::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const {
+  const torch::Tensor x = Blocks(tokens, &cache).view({tokens.size(0), tokens.size(1), -1});
+  cache.Advance(tokens.size(1));
+  return Head(x.select(1, -1));
 }
 
 torch::Tensor Llama::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {

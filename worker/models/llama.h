@@ -28,15 +28,20 @@ class Llama final : public LanguageModel {
 
   bool draws_random_numbers() const override { return false; }
   torch::Tensor Logits(const torch::Tensor& tokens, ModelMode mode) const override;
+  KeyValueCache MakeCache(int64_t capacity) const override { return {options_.layers, capacity}; }
+  torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
   torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                      ModelMode mode) const override;
 
  private:
   torch::Tensor RmsNorm(const torch::Tensor& x, size_t gain) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, std::optional<size_t> bias = {}) const;
-  /// x: [batch*time, width]; the result has `x`'s shape.
-  torch::Tensor Attention(const torch::Tensor& x, const LlamaTensorIndex::Block& block, int64_t batch) const;
+  /// x: [batch*time, width]; the result has `x`'s shape. `cache`: null in training.
+  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, KeyValueCache* cache) const;
   torch::Tensor Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& block) const;
+  /// The residual stream after all blocks, [batch*time, width].
+  torch::Tensor Blocks(const torch::Tensor& tokens, KeyValueCache* cache) const;
+  torch::Tensor Head(const torch::Tensor& x) const;
 
   const LlamaOptions options_;
   const Precision precision_;

@@ -3,6 +3,10 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
+
+#include "worker/torch/key_value_cache.h"
+
 namespace atl {
 
 /// Causal multi-head attention, softmax(q k^T / sqrt(head width)) v with position t seeing 0..t.
@@ -14,6 +18,11 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout);
 /// [batch, time, groups, head width], of q's type. `groups` divides heads; a head of keys and values serves
 /// heads / groups heads of queries that follow each other.
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
+
+/// The same for positions that follow those of the cache, to which it adds them (KeyValueCache::Extend): any
+/// number of positions while the cache is empty, and one at a time after that.
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              KeyValueCache& cache, size_t layer);
 
 }  // namespace atl
 

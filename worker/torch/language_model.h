@@ -10,6 +10,7 @@
 #include "core/model_options.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
+#include "worker/torch/key_value_cache.h"
 
 namespace atl {
 
@@ -31,6 +32,14 @@ class LanguageModel {
 
   /// tokens: int64 [batch, time], time <= context. Returns float32 logits [batch*time, vocabulary].
   virtual torch::Tensor Logits(const torch::Tensor& tokens, ModelMode mode) const = 0;
+
+  /// An empty cache for up to `capacity` positions.
+  virtual KeyValueCache MakeCache(int64_t capacity) const = 0;
+
+  /// Reads tokens that follow the positions of the cache, and adds them to it. tokens: int64 [batch, time];
+  /// any number of them while the cache is empty, and one at a time after that. Returns the float32 logits of
+  /// the last position, [batch, vocabulary], as in ModelMode::kEvaluation.
+  virtual torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const = 0;
 
   /// Mean cross-entropy in nats per token, a float32 scalar. targets: int64 [batch, time].
   virtual torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,

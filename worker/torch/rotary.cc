@@ -27,9 +27,9 @@ RotaryPositions::RotaryPositions(const torch::Tensor& frequencies, int64_t conte
   sines_ = angles.sin().to(device);
 }
 
-torch::Tensor RotaryPositions::Rotate(const torch::Tensor& x) const {
-  const torch::Tensor cosines = cosines_.narrow(0, 0, x.size(1));
-  const torch::Tensor sines = sines_.narrow(0, 0, x.size(1));
+torch::Tensor RotaryPositions::Rotate(const torch::Tensor& x, int64_t first) const {
+  const torch::Tensor cosines = cosines_.narrow(0, first, x.size(1));
+  const torch::Tensor sines = sines_.narrow(0, first, x.size(1));
   const std::vector<torch::Tensor> halves = x.to(torch::kFloat32).chunk(2, -1);
   return torch::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines}, -1);
 }

@@ -21,8 +21,9 @@ class RotaryPositions {
   /// Keeps context * head_dim values on the device.
   RotaryPositions(const torch::Tensor& frequencies, int64_t context, const torch::Device& device);
 
-  /// x: [batch, time, heads, head_dim], time <= context. Returns float32 of the same shape. Differentiable.
-  torch::Tensor Rotate(const torch::Tensor& x) const;
+  /// x: [batch, time, heads, head_dim], of the positions from `first` on; first + time <= context. Returns
+  /// float32 of the same shape. Differentiable.
+  torch::Tensor Rotate(const torch::Tensor& x, int64_t first = 0) const;
 
  private:
   torch::Tensor cosines_;  // [context, 1, head_dim / 2]

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,6 +22,7 @@
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/sampling.h"
+#include "worker/torch/text_continuation.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
@@ -47,8 +49,8 @@ class ModelReplica final : public TorchReplica {
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override;
   absl::Status Seek(uint64_t samples_consumed) override;
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
-  absl::StatusOr<std::vector<TokenId>> Generate(std::span<const TokenId> prompt,
-                                                const GenerateOptions& options) override;
+  absl::Status Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                        const TokenSink& take) override;
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
   absl::Status SaveState(ReplicaState& state) override;
   absl::Status LoadState(const ReplicaState& state) override;
@@ -256,8 +258,8 @@ absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
   });
 }
 
-absl::StatusOr<std::vector<TokenId>> ModelReplica::Generate(std::span<const TokenId> prompt,
-                                                            const GenerateOptions& options) {
+absl::Status ModelReplica::Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                                    const TokenSink& take) {
   std::vector<int64_t> text(prompt.begin(), prompt.end());
   if (text.empty()) text.push_back(0);
   for (const int64_t token : text) {
@@ -265,21 +267,17 @@ absl::StatusOr<std::vector<TokenId>> ModelReplica::Generate(std::span<const Toke
     return absl::InvalidArgumentError(absl::StrFormat(
         "prompt token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary()));
   }
-  return CatchTorch("generation", [&]() -> absl::StatusOr<std::vector<TokenId>> {
-    const torch::NoGradGuard no_grad;
-    TokenSampler sampler(options.temperature, options.top_k, options.seed);
-    std::vector<TokenId> generated;
+  return CatchTorch("generation", [&]() -> absl::Status {
+    TextContinuation continuation(*model_, std::move(text), run_.model.context(), options.tokens);
+    TokenSampler sampler(options.sampling);
     for (uint32_t i = 0; i < options.tokens; ++i) {
-      const size_t visible = std::min<size_t>(text.size(), run_.model.context());
-      const std::vector<int64_t> window(text.end() - static_cast<ptrdiff_t>(visible), text.end());
-      const torch::Tensor logits = model_->Logits(ToDevice(window, 1), ModelMode::kEvaluation);
-      const torch::Tensor last = logits[-1].to(torch::kCPU).contiguous();
+      const torch::Tensor logits = continuation.NextLogits(parameters_->device());
       ATOLL_ASSIGN_OR_RETURN(const TokenId token,
-                             sampler.Draw({last.data_ptr<float>(), static_cast<size_t>(last.numel())}));
-      text.push_back(token);
-      generated.push_back(token);
+                             sampler.Draw({logits.data_ptr<float>(), static_cast<size_t>(logits.numel())}));
+      if (!take(token)) break;
+      continuation.Append(token);
     }
-    return generated;
+    return absl::OkStatus();
   });
 }
 

@@ -2,6 +2,7 @@
 #define ATOLL_WORKER_TORCH_TORCH_REPLICA_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "common/clock.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
+#include "worker/torch/sampling.h"
 
 // No LibTorch type shows here: this is the folder's border.
 
@@ -36,21 +38,23 @@ struct TorchReplicaOptions {
 
 /// How text is drawn from the model.
 struct GenerateOptions {
-  uint32_t tokens = 200;     // to generate
-  double temperature = 0.8;  // 0: the most likely token each time
-  uint32_t top_k = 0;        // draw among this many most likely tokens; 0: all
-  uint64_t seed = 1337;
+  uint32_t tokens = 200;  // to generate at most
+  SamplingOptions sampling;
 };
+
+/// Takes the tokens of a text as they are drawn. False ends the text.
+using TokenSink = std::function<bool(TokenId)>;
 
 /// A model on LibTorch (worker/torch/language_model.h) with its inner optimizer and its data. One thread owns
 /// it.
 class TorchReplica : public Replica {
  public:
   /// Continues `prompt` (token ids; empty: starts from token 0) with the parameters as they are now, dropout
-  /// off. Returns the generated tokens only. InvalidArgument when a prompt token is outside the vocabulary;
-  /// FailedPrecondition when the model's output is not finite.
-  virtual absl::StatusOr<std::vector<TokenId>> Generate(std::span<const TokenId> prompt,
-                                                        const GenerateOptions& options) = 0;
+  /// off, and gives `take` the drawn tokens. The model sees the newest tokens of its context; when that is
+  /// full, it goes on with the newest half of it. InvalidArgument when a prompt token is outside the
+  /// vocabulary; FailedPrecondition when the model's output is not finite.
+  virtual absl::Status Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                                const TokenSink& take) = 0;
 
   /// Replaces the data partition and starts at its first sample (see Seek). Needs a dataset.
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override = 0;

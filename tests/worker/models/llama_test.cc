@@ -141,9 +141,6 @@ TEST(LlamaTest, AReplicaTrainsIt) {
   }
   EXPECT_NEAR(first, std::log(256), 0.2);
   EXPECT_LT(last, first - 1.5);
-  const auto text = (*replica)->Generate(std::vector<TokenId>{1, 2, 3}, {.tokens = 4});
-  ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_EQ(text->size(), 4U);
 }
 
 }  // namespace

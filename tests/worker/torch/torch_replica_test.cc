@@ -164,17 +164,39 @@ TEST(TorchReplicaTest, Bf16StaysCloseToFloat32) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.05 * a[i]) << "step " << i;
 }
 
+std::vector<TokenId> Continued(TorchReplica& replica, const std::vector<TokenId>& prompt,
+                               const GenerateOptions& options) {
+  std::vector<TokenId> drawn;
+  const absl::Status status = replica.Generate(prompt, options, [&](TokenId token) {
+    drawn.push_back(token);
+    return true;
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  return drawn;
+}
+
 TEST(TorchReplicaTest, GeneratesWhatItLearned) {
   auto replica = Make(TinyReplica(TinyDataset("generate")));
   Train(*replica, 300, 3e-3);
   const std::vector<TokenId> prompt = {'t', 'h', 'e', ' ', 'q', 'u', 'i', 'c', 'k', ' ', 'b', 'r', 'o'};
-  const auto tokens = replica->Generate(prompt, {.tokens = 20, .temperature = 0});
-  ASSERT_TRUE(tokens.ok()) << tokens.status();
-  EXPECT_EQ(std::string(tokens->begin(), tokens->end()), "wn fox jumps over th");
-  const GenerateOptions drawn = {.tokens = 30, .temperature = 1, .top_k = 20, .seed = 3};
-  EXPECT_EQ(*replica->Generate({}, drawn), *replica->Generate({}, drawn));
+  const GenerateOptions likeliest = {.tokens = 20, .sampling = {.temperature = 0}};
+  const std::vector<TokenId> tokens = Continued(*replica, prompt, likeliest);
+  EXPECT_EQ(std::string(tokens.begin(), tokens.end()), "wn fox jumps over th");
+  std::string begun;
+  ASSERT_TRUE(replica
+                  ->Generate(prompt, likeliest,
+                             [&](TokenId token) {
+                               begun.push_back(static_cast<char>(token));
+                               return token != ' ';
+                             })
+                  .ok());
+  EXPECT_EQ(begun, "wn ") << "it ends when it is told to";
+  const GenerateOptions drawn = {.tokens = 30, .sampling = {.temperature = 1, .top_k = 20, .seed = 3}};
+  EXPECT_EQ(Continued(*replica, {}, drawn), Continued(*replica, {}, drawn));
   const std::vector<TokenId> outside = {300};
-  EXPECT_THAT(replica->Generate(outside, {}).status().message(), HasSubstr("outside the model's vocabulary"));
+  const auto nowhere = [](TokenId) { return true; };
+  EXPECT_THAT(std::string(replica->Generate(outside, {}, nowhere).message()),
+              HasSubstr("outside the model's vocabulary"));
 }
 
 TEST(TorchReplicaTest, SaysWhatIsWrongWithItsOptions) {
