@@ -1,11 +1,11 @@
 # cmake --install, and the Debian packages:
 #   atoll-coordinator   atoll-coordinator, atollctl, atoll-data
-#   atoll-worker        atoll-worker (the only one that needs LibTorch)
+#   atoll-worker        atoll-worker, atoll-model (the only ones that need LibTorch)
 #   libatoll-client1, libatoll-client-dev, python3-atoll   AtollInstallClient.cmake
 include(GNUInstallDirs)
 
 set(ATOLL_COMPONENT_coordinator atoll-coordinator atollctl atoll-data)
-set(ATOLL_COMPONENT_worker atoll-worker)
+set(ATOLL_COMPONENT_worker atoll-worker atoll-model)
 set(components)
 foreach(component coordinator worker)
   foreach(program ${ATOLL_COMPONENT_${component}})

@@ -14,8 +14,8 @@
 #include "common/log.h"
 #include "common/process_setup.h"
 #include "protos/transport/grpc_log.h"
-#include "protos/transport/security_flags.h"
 #include "worker/app/commands.h"
+#include "worker/app/generate_flags.h"
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
 
@@ -28,15 +28,14 @@ const HelpText& ProgramHelp() {
                     "Train until the run is finished; run the same command again after a crash"},
                    {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval",
                     "Evaluate published versions; no round waits for this process"},
-                   {"atoll-worker generate --prompt \"Once \"", "Write text with the current model"}},
+                   {"atoll-worker generate --prompt \"Once \"",
+                    "Write text with the current model, as atoll-model does"}},
       .notes =
           "Model, optimizer, data order and rounds come from the coordinator. While the coordinator is away, "
           "the worker waits and reconnects by itself. A worker that never got an answer exits after a minute "
           "of failures that look permanent, unless --wait-forever is given."};
   return text;
 }
-
-constexpr uint64_t kLargestSeed = uint64_t{1} << 53;  // what JSON keeps exactly
 
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   AddMemberFlags(app, flags.member);
@@ -45,38 +44,6 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "Threads for computation; 0: LibTorch's choice. Give each process its share of the cores")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
-}
-
-void AddGenerateFlags(CLI::App& app, GenerateFlags& flags) {
-  app.add_option("--coordinator", flags.coordinator,
-                 "Address of the coordinator's data port (Env:ATOLL_COORDINATOR)")
-      ->capture_default_str();
-  CLI::Option* const model = app.add_option("--model", flags.model,
-                                            "Read the parameters from this safetensors file, or this folder "
-                                            "of Hugging Face's transformers (both of "
-                                            "atollctl export)");
-  CLI::Option* const config =
-      app.add_option("--config", flags.config, "With --model: configuration file of the run (YAML)");
-  model->needs(config);
-  config->needs(model);
-  app.add_option("--prompt", flags.prompt, "Text to continue");
-  app.add_option("--tokens", flags.tokens, "Number of tokens to write")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--temperature", flags.temperature, "Sampling temperature; 0: always the most likely token")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--top-k", flags.top_k, "Sample among this many most likely tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of the sampling")
-      ->capture_default_str()
-      ->check(CLI::Range(uint64_t{0}, kLargestSeed).description("0 to 2^53"));
-  AddClientSecurityFlags(app, flags.security);
-  app.add_option("--device", flags.device, "Device to compute on: auto, cpu, cuda or cuda:N")
-      ->capture_default_str();
-  app.add_option("--threads", flags.threads, "Threads for computation; 0: LibTorch's choice")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
 }
@@ -107,15 +74,8 @@ int Main(int argc, char** argv) {
                                                     kGitRevision, TorchVersion()));
   AddWorkerFlags(app, worker);
   AddLogFlags(app, log_flags);
-  CLI::App* generating = app.add_subcommand(
-      "generate", "Write text with the published parameters of a live run or with an exported file");
-  AddGenerateFlags(*generating, generate);
+  CLI::App* const generating = AddGenerateCommand(app, generate);
   SetHelp(app, ProgramHelp());
-  SetHelp(
-      *generating,
-      {.examples = {{"atoll-worker generate --coordinator 127.0.0.1:7600 --prompt \"Once \" --tokens 200"},
-                    {"atoll-worker generate --model model.safetensors --config run.yaml --prompt \"Once \""}},
-       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected, ExitCode::kBadFiles}});
   const auto required = [&] {
     if (generating->parsed()) TakeOverOptions(app, *generating);
     if (generating->parsed() || (!worker.data.empty() && !worker.member.state_dir.empty())) return;

@@ -19,7 +19,7 @@ COPY . .
 ARG REVISION=
 RUN --mount=type=cache,target=/root/.cache/ccache \
     cmake --preset release -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF -DATOLL_WITH_TORCH=ON && \
-    cmake --build --preset release --target atoll-worker && \
+    cmake --build --preset release --target atoll-worker atoll-model && \
     cd build/release && cpack --config CPackConfig.cmake -D CPACK_COMPONENTS_ALL=worker -B /packages
 
 FROM ${BASE} AS prebuilt

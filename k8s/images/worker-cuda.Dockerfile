@@ -24,7 +24,7 @@ ARG REVISION=
 # LibTorch's libraries belong to no package. They are stored next to the program and are not among its dependencies.
 RUN --mount=type=cache,target=/root/.cache/ccache \
     cmake --preset cuda -DCMAKE_PREFIX_PATH=/opt/libtorch -DATOLL_REVISION="${REVISION}" -DATOLL_BUILD_TESTS=OFF -DATOLL_BUILD_BENCH=OFF && \
-    cmake --build --preset cuda --target atoll-worker && \
+    cmake --build --preset cuda --target atoll-worker atoll-model && \
     cd build/cuda && cpack --config CPackConfig.cmake -D CPACK_COMPONENTS_ALL=worker \
       -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS=/opt/libtorch/lib -B /packages
 

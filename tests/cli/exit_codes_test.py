@@ -33,7 +33,7 @@ def coordinator(*more, **changed):
 
 
 def generate(*more):
-    return ["atoll-worker", "generate", "--prompt", "a", *more]
+    return ["atoll-model", "generate", "--prompt", "a", *more]
 
 
 def worker(*more):

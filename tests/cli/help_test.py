@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 COLUMNS = 100
-PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
+PROGRAMS = ("atoll-coordinator", "atoll-worker", "atoll-model", "atollctl", "atoll-data")
 # What a description may begin with. An imperative; no noun, no third person.
 VERBS = {"Add", "Allow", "Check", "Close", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
          "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Pause", "Prepare", "Print",

@@ -8,7 +8,7 @@ failed=0
 for program in "$@"; do
   libraries=$(ldd "$bin/$program")
   if grep -E 'libtorch|libc10|libcuda' <<<"$libraries"; then
-    echo "$program links LibTorch or CUDA; only atoll-worker may"
+    echo "$program links LibTorch or CUDA; only atoll-worker and atoll-model may"
     failed=1
   fi
   grep -q 'libc\.so' <<<"$libraries" || { echo "$program: ldd shows no libraries at all"; failed=1; }

@@ -29,7 +29,7 @@ depends_on() { grep -qE "(^|, )$1" <<<"$depends" || die "${deb##*/} does not dep
 
 for program in "$@"; do
   side=coordinator
-  if [ "$program" = atoll-worker ]; then side=worker; fi
+  if [[ $program == atoll-@(worker|model) ]]; then side=worker; fi
   open_package "atoll-$side"
   holds "usr/bin/$program"
   "$work/atoll-$side/usr/bin/$program" --version >"$work/version" || die "$program --version failed from its package"

@@ -114,6 +114,7 @@ ALLOWED = {
 WIRING = {
     "server/main.cc": ["common", "core", "core/protocol", "storage", "protos", "monitoring", "server"],
     "worker/main.cc": ["common", "core", "core/protocol", "protos", "client/setup", "worker"],
+    "worker/model_main.cc": ["common", "core", "protos", "worker"],
     "worker/data_main.cc": ["common", "core", "worker/data"],
 }
 

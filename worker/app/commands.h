@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "client/setup/member_flags.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
-#include "protos/transport/channel_security.h"
+#include "worker/app/loaded_model.h"
+#include "worker/torch/sampling.h"
 
-// What atoll-worker does, once its command line is read: main.cc reads it, these put the parts together.
+// What atoll-worker and atoll-model do, once their command line is read: worker/main.cc and
+// worker/model_main.cc read it, these put the parts together.
 
 namespace atl {
 
@@ -21,17 +24,14 @@ struct WorkerFlags {
 };
 
 struct GenerateFlags {
-  std::string coordinator = "127.0.0.1:7600";
-  std::string model;   // a safetensors file or a folder with some, instead of a coordinator
-  std::string config;  // the run's YAML, which says what kind of model the file holds
+  ModelSource source;
+  std::string tokenizer;  // empty: the run's
   std::string prompt = "\n";
+  std::string prompt_tokens;  // numbers with spaces or commas between them, instead of a text
   uint32_t tokens = 200;
-  double temperature = 0.8;
-  uint32_t top_k = 40;
-  uint64_t seed = 1337;
-  std::string device = "auto";
-  int threads = 0;
-  ClientSecurityFlags security;
+  SamplingOptions sampling = {.temperature = 0.8, .top_k = 40};
+  std::vector<std::string> stop;      // texts that end the text
+  std::vector<uint32_t> stop_tokens;  // tokens that end it
 };
 
 /// How a worker's process is to end.
@@ -43,8 +43,7 @@ struct WorkerOutcome {
 /// Trains (or evaluates) until the run is finished or a signal comes.
 WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log);
 
-/// Prints what the model writes after the prompt: with the parameters of a file, or with the published ones,
-/// pulled as an observer.
+/// Prints what the model writes after the prompt, while it writes.
 ExitCode GenerateText(const GenerateFlags& flags, const Logger& log);
 
 }  // namespace atl

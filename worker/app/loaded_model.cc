@@ -1,0 +1,114 @@
+#include "worker/app/loaded_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "client/rpc/channel.h"
+#include "client/rpc/grpc_connection.h"
+#include "client/sync/load_published.h"
+#include "common/clock.h"
+#include "common/digest.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "core/hf/config_file.h"
+#include "core/hf/model_of_config.h"
+#include "protos/config/run_config.h"
+#include "storage/weights/model_files.h"
+#include "worker/app/load_safetensors.h"
+
+namespace atl {
+namespace {
+
+using CheckTokenizer = std::function<absl::Status(const std::string&)>;
+
+absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& run) {
+  if (run.model.external() != nullptr) {
+    return absl::FailedPreconditionError(
+        "model.external: only the workers of this run know its model, so generate cannot build it: export "
+        "the "
+        "parameters (`atollctl export --out model.safetensors`), load them where the model is, and generate "
+        "there");
+  }
+  TorchReplicaOptions options;
+  options.run = run;
+  options.device = source.device;
+  options.threads = source.threads;
+  LoadedModel model;
+  ATOLL_ASSIGN_OR_RETURN(model.replica, CreateTorchReplica(options));
+  model.options = run.model;
+  model.tokenizer = run.data.tokenizer;
+  return model;
+}
+
+/// The run of a folder: its model, and nothing else.
+absl::StatusOr<RunOptions> RunOfFolder(const ModelSource& source) {
+  if (!IsModelFolder(source.files)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--model %s: a safetensors file does not say how many heads its model has; give the run's "
+        "configuration too (--config), or a folder with config.json (atollctl export --format hf)",
+        source.files));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const ModelFiles files, ModelFiles::Open(source.files));
+  RunOptions run;
+  run.inner.batch = 1;
+  ATOLL_ASSIGN_OR_RETURN(run.model, ModelOfHfConfig(files.config()->text, files.config()->path));
+  return run;
+}
+
+absl::StatusOr<RunOptions> RunOfFile(const ModelSource& source) {
+  if (source.config.empty()) return RunOfFolder(source);
+  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadRunConfig(source.config));
+  return ToRunOptions(config);
+}
+
+std::vector<TokenId> EndingsOf(const std::string& folder, uint32_t vocabulary) {
+  for (const char* const name : {"generation_config.json", "config.json"}) {
+    const auto text = ReadFile(JoinPath(folder, name), kMaxHfConfigBytes);
+    if (!text.ok()) continue;
+    if (const auto end = TokenIdsOf(*text, vocabulary).end) return {static_cast<TokenId>(*end)};
+  }
+  return {};
+}
+
+absl::StatusOr<LoadedModel> FromFiles(const ModelSource& source, const CheckTokenizer& check) {
+  ATOLL_ASSIGN_OR_RETURN(const RunOptions run, RunOfFile(source));
+  ATOLL_RETURN_IF_ERROR(check(run.data.tokenizer));
+  ATOLL_ASSIGN_OR_RETURN(LoadedModel model, Build(source, run));
+  ATOLL_RETURN_IF_ERROR(LoadSafetensors(source.files, LayoutOf(run.model, *model.replica), *model.replica));
+  if (IsModelFolder(source.files)) model.endings = EndingsOf(source.files, run.model.vocabulary());
+  return model;
+}
+
+absl::StatusOr<LoadedModel> FromRun(const ModelSource& source, const CheckTokenizer& check,
+                                    const Logger& log) {
+  ATOLL_RETURN_IF_ERROR(CheckAddress(source.coordinator));
+  const SystemClock clock{};
+  ATOLL_ASSIGN_OR_RETURN(const auto security, ChannelSecurity::Create(source.security, &clock, log));
+  ATOLL_RETURN_IF_ERROR(security->CheckTarget(source.coordinator));
+  const GrpcConnectionOptions options = {.address = source.coordinator, .security = security};
+  GrpcConnection connection(options, MakeChannel({.address = source.coordinator, .security = security}),
+                            &clock);
+  JoinCall join;
+  join.worker = "observer-" + ToHex(RandomBytes(4));
+  join.secret = RandomBytes(32);
+  join.role = WorkerRole::kObserver;
+  ATOLL_ASSIGN_OR_RETURN(const JoinedRun info, connection.Join(join));
+  const auto load = [&]() -> absl::StatusOr<LoadedModel> {
+    ATOLL_RETURN_IF_ERROR(check(info.run.data.tokenizer));
+    ATOLL_ASSIGN_OR_RETURN(LoadedModel model, Build(source, info.run));
+    ATOLL_RETURN_IF_ERROR(LoadPublished(connection, info, *model.replica).status());
+    return model;
+  };
+  auto model = load();
+  connection.Leave(info.member, "done reading").IgnoreError();
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source, const CheckTokenizer& check,
+                                      const Logger& log) {
+  return source.files.empty() ? FromRun(source, check, log) : FromFiles(source, check);
+}
+
+}  // namespace atl

@@ -1,0 +1,46 @@
+#ifndef ATOLL_WORKER_APP_LOADED_MODEL_H_
+#define ATOLL_WORKER_APP_LOADED_MODEL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/log.h"
+#include "core/run_options.h"
+#include "core/token_width.h"
+#include "protos/transport/channel_security.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atl {
+
+/// Where a program takes a model from: a live run, or files.
+struct ModelSource {
+  std::string coordinator = "127.0.0.1:7600";
+  ClientSecurityFlags security;
+  /// Files instead of a coordinator (storage/weights/model_files.h). Empty: the coordinator.
+  std::string files;
+  /// The run's YAML, which says what the files hold. A folder of transformers may do without.
+  std::string config;
+  std::string device = "auto";
+  int threads = 0;
+};
+
+/// A model that computes, and what is known of it.
+struct LoadedModel {
+  std::unique_ptr<TorchReplica> replica;
+  ModelOptions options;
+  std::string tokenizer;         // of the run; empty: not known
+  std::vector<TokenId> endings;  // tokens that end a text, where its files say so
+};
+
+/// Reads the parameters, or pulls the published ones as an observer. `check` sees the name of the tokenizer
+/// before that, and may reject it.
+absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source,
+                                      const std::function<absl::Status(const std::string&)>& check,
+                                      const Logger& log);
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_APP_LOADED_MODEL_H_

@@ -1,0 +1,49 @@
+// atoll-model: computes with a model that is not being trained here.
+#include <cstdlib>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
+#include "atoll/version.h"
+#include "common/command_line/help.h"
+#include "common/command_line/parse.h"
+#include "common/exit_codes.h"
+#include "common/log.h"
+#include "common/process_setup.h"
+#include "protos/transport/grpc_log.h"
+#include "worker/app/commands.h"
+#include "worker/app/generate_flags.h"
+#include "worker/torch/blas_kernels.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atl {
+namespace {
+
+int Main(int argc, char** argv) {
+  CLI::App app("Write text with the model of a run, or with an exported one.", "atoll-model");
+  GenerateFlags generate;
+  LogFlags log_flags;
+  app.set_version_flag("--version", absl::StrFormat("atoll-model %s (%s), LibTorch %s", kVersion,
+                                                    kGitRevision, TorchVersion()));
+  AddLogFlags(app, log_flags);
+  AddGenerateCommand(app, generate);
+  app.require_subcommand(1);
+  SetHelp(app, {.examples = {{"atoll-model generate --prompt \"Once \"",
+                              "Write text with the current model of the run on this machine"}},
+                .notes = "Nothing that this program does changes a run."});
+  if (const auto code = ParseCommandLine(app, argc, argv)) return ToInt(*code);
+  const auto log = MakeLogger(log_flags);
+  if (!log.ok()) return ToInt(ExitCode::kUsage);
+  RouteGrpcLog(log->With("component", "grpc"));
+  const ExitCode code = GenerateText(generate, *log);
+  log->Flush();
+  return ToInt(code);
+}
+
+}  // namespace
+}  // namespace atl
+
+int main(int argc, char** argv) {
+  atl::SetUpProcess();
+  atl::RestartWithBestBlasKernels(std::getenv("OPENBLAS_CORETYPE"), argv);
+  return atl::Main(argc, argv);
+}
