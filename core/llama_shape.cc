@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/token_width.h"
 
 namespace atl {
 namespace {
@@ -117,12 +116,7 @@ std::optional<ModelProblem> LlamaShape::FindProblemOfScaling() const {
 
 std::optional<ModelProblem> LlamaShape::FindProblem() const {
   if (auto problem = FindProblemOfHeads()) return problem;
-  if (auto problem = FindProblemOfScaling()) return problem;
-  if (options_.vocabulary <= kMaxVocabulary) return std::nullopt;
-  return ModelProblem{"vocabulary",
-                      absl::StrCat(options_.vocabulary, " is above ", kMaxVocabulary,
-                                   ": a token file has 16 bits per token, so a run cannot have "
-                                   "a larger vocabulary yet; use a tokenizer with fewer tokens")};
+  return FindProblemOfScaling();
 }
 
 std::vector<ModelSetting> LlamaShape::FixedSettings() const {

@@ -21,8 +21,8 @@ constexpr TokenWidth WidthFor(uint32_t vocabulary) {
   return vocabulary <= uint32_t{1} << 16 ? TokenWidth::kTwoBytes : TokenWidth::kFourBytes;
 }
 
-/// The largest vocabulary of the token files that Atoll reads and writes: those of kTwoBytes.
-inline constexpr uint32_t kMaxVocabulary = uint32_t{1} << 16;
+/// The largest vocabulary of a run and of its token files.
+inline constexpr uint32_t kMaxVocabulary = uint32_t{1} << 20;
 
 }  // namespace atl
 

@@ -162,13 +162,8 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
 /// The problem with a vocabulary; empty if it is valid.
 std::string VocabularyFault(const std::string& text) {
   uint64_t tokens = 0;
-  if (!absl::SimpleAtoi(text, &tokens) || tokens == 0) return "expected a number of tokens, 1 to 65536";
-  if (tokens <= kMaxVocabulary) return "";
-  return absl::StrFormat(
-      "%d tokens are too many: Atoll's token files hold uint16 tokens, so a tokenizer can have at most "
-      "65536. Llama-3's shards (vocabulary 128256, uint32 tokens) cannot be adopted; tokenise the text again "
-      "with a smaller tokenizer, for example GPT-2's",
-      tokens);
+  if (absl::SimpleAtoi(text, &tokens) && tokens >= 1 && tokens <= kMaxVocabulary) return "";
+  return absl::StrFormat("expected a number of tokens, 1 to %d", kMaxVocabulary);
 }
 
 CLI::App* AddAdopt(CLI::App& app, AdoptOptions& options) {
@@ -177,7 +172,9 @@ CLI::App* AddAdopt(CLI::App& app, AdoptOptions& options) {
       ->required();
   adopt->add_option("--tokenizer", options.tokenizer, "Name of the tokenizer, as in the run's data.tokenizer")
       ->required();
-  adopt->add_option("--vocabulary", options.vocabulary, "Number of tokens of the tokenizer; GPT-2: 50257")
+  adopt
+      ->add_option("--vocabulary", options.vocabulary,
+                   "Number of tokens of the tokenizer; GPT-2: 50257, Llama-3: 128256")
       ->required()
       ->check(VocabularyFault);
   adopt->add_option("--validation", options.validation_name,

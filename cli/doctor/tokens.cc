@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 
 #include "absl/strings/match.h"
@@ -11,7 +12,7 @@
 #include "common/file.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "core/token_width.h"
+#include "core/token_format.h"
 #include "core/tokenizer_names.h"
 #include "nlohmann/json.hpp"
 
@@ -20,12 +21,18 @@ namespace {
 
 constexpr uint64_t kMostMetaBytes = 1 << 20;
 
-constexpr uint64_t kHeaderBytes = 1024;  // of a token file
-
 struct TokenCounts {
   uint64_t train = 0;
   uint64_t held_out = 0;
 };
+
+/// By its first word. Whether it is a token file at all, atoll-data inspect says.
+TokenWidth WidthOf(const std::string& path) {
+  int32_t magic = 0;
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&magic), sizeof(magic));
+  const auto format = FormatOfMagic(magic);
+  return format ? format->width : TokenWidth::kTwoBytes;
+}
 
 absl::StatusOr<TokenCounts> CountTokens(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
@@ -37,7 +44,8 @@ absl::StatusOr<TokenCounts> CountTokens(const std::string& folder) {
       return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
     }
     ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
-    const uint64_t tokens = (bytes - std::min(bytes, kHeaderBytes)) / BytesPerToken(WidthFor(kMaxVocabulary));
+    const uint64_t tokens =
+        (bytes - std::min<uint64_t>(bytes, kTokenHeaderBytes)) / BytesPerToken(WidthOf(path));
     if (absl::StrContains(name, "train")) found.train += tokens;
     if (absl::StrContains(name, "val")) found.held_out += tokens;
   }

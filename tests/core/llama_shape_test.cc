@@ -155,14 +155,6 @@ TEST(LlamaShapeTest, NamesWhatIsWrong) {
   EXPECT_FALSE(LlamaShape(options).FindProblem().has_value()) << "nothing is scaled";
 }
 
-TEST(LlamaShapeTest, TokenFilesLimitTheVocabulary) {
-  LlamaOptions options = Small();
-  options.vocabulary = 65536;
-  EXPECT_FALSE(LlamaShape(options).FindProblem().has_value());
-  options.vocabulary = 65537;
-  ExpectProblem(options, "vocabulary", "65537 is above 65536: a token file has 16 bits per token");
-}
-
 TEST(LlamaShapeTest, EverySettingIsFixed) {
   const auto text = [](const LlamaOptions& options) {
     std::string all;

@@ -132,6 +132,7 @@ def tokens():
     tokens_of = lambda values: b"".join(struct.pack("<H", value) for value in values)
     header = lambda count: struct.pack("<3i", 20240520, 1, count) + bytes(1012)
     write("token_file", "three", struct.pack("<H", 255) + header(3) + tokens_of([1, 2, 255]))
+    write("token_file", "wide", struct.pack("<H", 65535) + struct.pack("<3i", 20240801, 7, 2) + bytes(1012) + struct.pack("<2I", 1, 65534))
     write("token_file", "cut", struct.pack("<H", 255) + header(1 << 30) + tokens_of([1]))
     write("token_file", "negative", struct.pack("<H", 255) + header(-1))
     write("text_source", "plain", "To be, or not to be")

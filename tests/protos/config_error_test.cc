@@ -151,7 +151,7 @@ TEST(ConfigErrorTest, AllProblemsAtOnceInTheOrderOfTheLines) {
       "s.yaml:6: model.gpt.heads: is missing; allowed: a whole number from 1 to 1024\n"
       "s.yaml:6: model.gpt.width: is missing; allowed: a whole number from 1 to 65536\n"
       "s.yaml:6: model.gpt.context: is missing; allowed: a whole number from 1 to 1048576 tokens\n"
-      "s.yaml:6: model.gpt.vocabulary: is missing; allowed: a whole number from 2 to 65536 tokens");
+      "s.yaml:6: model.gpt.vocabulary: is missing; allowed: a whole number from 2 to 1048576 tokens");
 }
 
 TEST(ConfigErrorTest, ManyProblemsAreCounted) {

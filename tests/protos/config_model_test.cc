@@ -127,8 +127,8 @@ TEST(ConfigModelTest, ProblemsOfAPresetHaveItsLine) {
   const auto error = [](const std::string& model) {
     return std::string(ParseRunConfig(With(model), "s.yaml").status().message());
   };
-  EXPECT_THAT(error("model:\n  preset: qwen3-0.6b\n"),
-              HasSubstr("s.yaml:6: model.llama.vocabulary: 151936 is above 65536: a token file has 16 bits"));
+  EXPECT_THAT(error("model:\n  preset: qwen3-0.6b\n  llama:\n    vocabulary: 1048577\n"),
+              HasSubstr("s.yaml:8: model.llama.vocabulary: 1048577 is out of range"));
   EXPECT_THAT(error("model:\n  preset: smollm2-135m\n  llama:\n    kv_heads: 2\n"),
               HasSubstr("s.yaml:8: model.llama.kv_heads: 2 does not divide model.llama.heads, which is 9"));
   EXPECT_EQ(error("model:\n  preset: smollm-135m\n"),

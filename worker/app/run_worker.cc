@@ -11,6 +11,7 @@
 #include "common/shutdown.h"
 #include "common/status.h"
 #include "core/data_passes.h"
+#include "core/token_width.h"
 #include "worker/app/commands.h"
 #include "worker/data/dataset.h"
 #include "worker/torch/hardware.h"
@@ -21,7 +22,7 @@ namespace {
 
 // Every token that a file can hold: before the coordinator has said what the model is, any vocabulary will
 // do.
-constexpr uint32_t kAnyVocabulary = 65536;
+constexpr uint32_t kAnyVocabulary = kMaxVocabulary;
 
 DeviceDescription DescriptionOfDevice(const std::string& device, int threads) {
   const Hardware hardware = HardwareOf(device);

@@ -14,7 +14,6 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "worker/data/token_file.h"
-#include "worker/data/token_format.h"
 #include "worker/data/token_view.h"
 
 namespace atl {
@@ -35,10 +34,8 @@ absl::Status CheckAdoptOptions(const AdoptOptions& options) {
   }
   if (options.vocabulary < 1 || options.vocabulary > kMaxVocabulary) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "vocabulary %d: expected the tokenizer's number of tokens, 1 to 65536 (GPT-2: 50257); "
-        "token files hold uint16 tokens, so a larger vocabulary (Llama-3: 128256) cannot be "
-        "used",
-        options.vocabulary));
+        "vocabulary %d: expected the tokenizer's number of tokens, 1 to %d (GPT-2: 50257; Llama-3: 128256)",
+        options.vocabulary, kMaxVocabulary));
   }
   if (FileExists(JoinPath(options.folder, kDescriptionFile))) {
     return absl::AlreadyExistsError(absl::StrCat(

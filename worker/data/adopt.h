@@ -13,7 +13,7 @@ namespace atl {
 struct AdoptOptions {
   std::string folder;
   std::string tokenizer;             // what the run's data.tokenizer says
-  uint32_t vocabulary = 0;           // of the tokenizer, 1 to 65536
+  uint32_t vocabulary = 0;           // of the tokenizer, 1 to kMaxVocabulary
   std::string validation_name = {};  // file in the folder; empty: the one named *val*.bin
   /// Without a validation file, this part of all tokens is held out, at most kMaxHeldOutTokens.
   double validation_fraction = 0.05;

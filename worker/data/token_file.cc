@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@
 #include "common/errno.h"
 #include "common/input_file.h"
 #include "common/status.h"
-#include "worker/data/token_format.h"
+#include "core/token_format.h"
 
 namespace atl {
 namespace {
@@ -38,29 +39,25 @@ absl::StatusOr<TokenHeader> CheckHeader(const MappedFile& file) {
   }
   int32_t words[3];
   std::memcpy(words, file.bytes().data(), sizeof(words));
-  if (words[0] == kWideTokenMagic) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "token file %s: llm.c's format for Llama-3 (magic number %d, version %d, uint32 tokens). Atoll reads "
-        "uint16 tokens only (magic number %d), so the tokenizer can have at most 65536 tokens; tokenise the "
-        "text again with such a tokenizer, for example GPT-2's (llm.c: dev/data/fineweb.py --model_desc "
-        "gpt-2)",
-        path, words[0], words[1], kTokenMagic));
-  }
-  if (words[0] != kTokenMagic) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "token file %s: starts with %d instead of the magic number %d: not an llm.c token file", path,
-        words[0], kTokenMagic));
-  }
-  if (words[1] != kTokenVersion) {
+  const std::optional<TokenFormat> format = FormatOfMagic(words[0]);
+  if (!format) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("token file %s: format version %d; only version %d (uint16 tokens) is supported",
-                        path, words[1], kTokenVersion));
+        absl::StrFormat("token file %s: starts with %d instead of a magic number (%d for uint16 tokens, %d "
+                        "for uint32): not an "
+                        "llm.c token file",
+                        path, words[0], kNarrowTokens.magic, kWideTokens.magic));
+  }
+  if (words[1] != format->version) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token file %s: format version %d; with the magic number %d, only version %d is "
+                        "supported",
+                        path, words[1], words[0], format->version));
   }
   if (words[2] < 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("token file %s: negative token count %d", path, words[2]));
   }
-  return TokenHeader{.count = static_cast<uint64_t>(words[2]), .width = TokenWidth::kTwoBytes};
+  return TokenHeader{.count = static_cast<uint64_t>(words[2]), .width = format->width};
 }
 
 absl::Status CheckSize(const MappedFile& file, const TokenHeader& header) {

@@ -15,7 +15,7 @@
 
 namespace atl {
 
-/// Tokens of one llm.c .bin file (token_format.h), memory-mapped. Immutable and thread-safe.
+/// Tokens of one llm.c .bin file (core/token_format.h), memory-mapped. Immutable and thread-safe.
 class TokenFile {
  public:
   /// Maps the file and checks it whole: header, size, and that every token is below `vocabulary` (one

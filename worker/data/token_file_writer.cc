@@ -6,20 +6,14 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status.h"
-#include "worker/data/token_format.h"
+#include "core/token_format.h"
 #include "worker/data/token_view.h"
 
 namespace atl {
-namespace {
 
-/// What kTokenMagic says.
-constexpr TokenWidth kWidth = TokenWidth::kTwoBytes;
-
-}  // namespace
-
-absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(std::string path) {
+absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(std::string path, TokenWidth width) {
   ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open(path + ".tmp", OpenMode::kTruncate));
-  return TokenFileWriter(std::move(file), std::move(path));
+  return TokenFileWriter(std::move(file), std::move(path), width);
 }
 
 TokenFileWriter::~TokenFileWriter() {
@@ -32,8 +26,8 @@ absl::Status TokenFileWriter::Append(std::span<const TokenId> tokens) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "token file %s: more than the %d tokens that one file can hold; split it", path_, kMaxTokensPerFile));
   }
-  PackTokens(tokens, kWidth, packed_);
-  ATOLL_RETURN_IF_ERROR(file_.WriteAt(kTokenHeaderBytes + tokens_ * BytesPerToken(kWidth), packed_));
+  PackTokens(tokens, width_, packed_);
+  ATOLL_RETURN_IF_ERROR(file_.WriteAt(kTokenHeaderBytes + tokens_ * BytesPerToken(width_), packed_));
   digest_.Update(packed_);
   tokens_ += tokens.size();
   return absl::OkStatus();
@@ -41,8 +35,8 @@ absl::Status TokenFileWriter::Append(std::span<const TokenId> tokens) {
 
 absl::StatusOr<std::string> TokenFileWriter::Finish() {
   std::array<int32_t, kTokenHeaderWords> header{};
-  header[0] = kTokenMagic;
-  header[1] = kTokenVersion;
+  header[0] = FormatOf(width_).magic;
+  header[1] = FormatOf(width_).version;
   header[2] = static_cast<int32_t>(tokens_);
   ATOLL_RETURN_IF_ERROR(file_.WriteAt(0, std::as_bytes(std::span(header))));
   ATOLL_RETURN_IF_ERROR(file_.Sync());

@@ -14,12 +14,12 @@
 
 namespace atl {
 
-/// Writes one token file of two-byte tokens (token_format.h). It appears under its name only when it is
+/// Writes one token file (core/token_format.h). It appears under its name only when it is
 /// complete: until Finish it is `path`.tmp, which the destructor removes. Not thread-safe.
 class TokenFileWriter {
  public:
   /// Replaces what stood at `path` when Finish succeeds.
-  static absl::StatusOr<TokenFileWriter> Create(std::string path);
+  static absl::StatusOr<TokenFileWriter> Create(std::string path, TokenWidth width);
 
   ~TokenFileWriter();
   TokenFileWriter(TokenFileWriter&&) noexcept = default;
@@ -34,10 +34,12 @@ class TokenFileWriter {
   uint64_t tokens() const { return tokens_; }
 
  private:
-  TokenFileWriter(DurableFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  TokenFileWriter(DurableFile file, std::string path, TokenWidth width)
+      : file_(std::move(file)), path_(std::move(path)), width_(width) {}
 
   DurableFile file_;
   std::string path_;
+  TokenWidth width_;
   Sha256 digest_;
   uint64_t tokens_ = 0;
   std::vector<std::byte> packed_;  // of the tokens being appended

@@ -150,9 +150,9 @@ absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sourc
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenFileEntry> WriteFile(const Spool& spool, const std::string& folder,
+absl::StatusOr<TokenFileEntry> WriteFile(const Spool& spool, TokenWidth width, const std::string& folder,
                                          const std::string& name, uint64_t begin, uint64_t end) {
-  ATOLL_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(JoinPath(folder, name)));
+  ATOLL_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(JoinPath(folder, name), width));
   std::vector<TokenId> piece;
   for (uint64_t at = begin; at < end; at += piece.size()) {
     piece.resize(std::min<uint64_t>(kPieceBytes, end - at));
@@ -188,15 +188,16 @@ absl::StatusOr<DatasetDescription> Tokenize(const Tokenizer& tokenizer, const To
   DatasetDescription description;
   description.tokenizer = std::string(tokenizer.name());
   description.vocabulary = tokenizer.vocabulary();
+  const TokenWidth width = WidthFor(tokenizer.vocabulary());
   for (uint64_t begin = 0; begin < trained; begin += options.tokens_per_file) {
     const std::string name = absl::StrFormat("train_%03d.bin", description.train.size());
-    ATOLL_ASSIGN_OR_RETURN(
-        TokenFileEntry entry,
-        WriteFile(spool, options.folder, name, begin, std::min(trained, begin + options.tokens_per_file)));
+    ATOLL_ASSIGN_OR_RETURN(TokenFileEntry entry,
+                           WriteFile(spool, width, options.folder, name, begin,
+                                     std::min(trained, begin + options.tokens_per_file)));
     description.train.push_back(std::move(entry));
   }
   ATOLL_ASSIGN_OR_RETURN(description.validation,
-                         WriteFile(spool, options.folder, "val.bin", trained, spool.tokens()));
+                         WriteFile(spool, width, options.folder, "val.bin", trained, spool.tokens()));
   description.fingerprint = Fingerprint(description);
   ATOLL_RETURN_IF_ERROR(WriteFileAtomically(JoinPath(options.folder, kMeta), DescriptionToJson(description)));
   folder.Keep();

@@ -9,7 +9,6 @@
 #include "common/file.h"
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/dataset.h"
-#include "worker/data/token_format.h"
 
 namespace atl {
 namespace {
@@ -128,17 +127,23 @@ TEST(AdoptTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_EQ(Adopt(options, Ignore).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(AdoptTest, ExplainsShardsOfLlama3) {
+TEST(AdoptTest, ReadsShardsOfLlama3) {
   const std::string folder = TemporaryFolder();
-  // Three uint32 tokens, as llm.c writes them.
-  WriteBytes(JoinPath(folder, "fineweb_train_000001.bin"),
-             TokenBytes(kWideTokenMagic, kWideTokenVersion, 3, {128000 % 65536, 1, 1917, 0, 88, 0}));
-  const std::string message = AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = 65536});
-  EXPECT_THAT(message, AllOf(HasSubstr("fineweb_train_000001.bin"), HasSubstr("Llama-3"),
-                             HasSubstr("uint32 tokens"), HasSubstr("at most 65536 tokens")));
-  EXPECT_THAT(message, Not(HasSubstr("not an llm.c")));
-  EXPECT_THAT(AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = 128256}),
-              AllOf(HasSubstr("128256"), HasSubstr("uint16")));
+  std::vector<TokenId> tokens = Tokens(100, 0);
+  tokens[3] = 128255;
+  WriteBytes(JoinPath(folder, "fineweb_train_000001.bin"), TokenBytes(20240801, 7, 100, tokens));
+  EXPECT_THAT(AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = 128255}),
+              AllOf(HasSubstr("token 128255 at position 3"), HasSubstr("vocabulary of 128255")));
+  EXPECT_THAT(AdoptMessage({.folder = folder, .tokenizer = "llama3", .vocabulary = (1 << 20) + 1}),
+              HasSubstr("vocabulary 1048577: expected the tokenizer's number of tokens, 1 to 1048576"));
+  const auto adopted = Adopt({.folder = folder, .tokenizer = "llama3", .vocabulary = 128256}, Ignore);
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  const auto dataset = Dataset::Open(folder, {128256, 4, "llama3"});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(dataset->VerifyContents().ok());
+  std::vector<TokenId> read(6);
+  ASSERT_TRUE(dataset->ReadTrain(0, read).ok());
+  EXPECT_EQ(read, std::vector<TokenId>(tokens.begin(), tokens.begin() + 6));
 }
 
 TEST(AdoptTest, RejectsAPartOutsideOfItsFile) {

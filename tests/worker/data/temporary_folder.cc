@@ -25,11 +25,11 @@ void WriteBytes(const std::string& path, std::string_view bytes) {
 }
 
 std::string TokenBytes(int32_t magic, int32_t version, int32_t count, const std::vector<TokenId>& tokens) {
-  std::string bytes(1024 + tokens.size() * 2, '\0');
+  const size_t each = magic == 20240801 ? 4 : 2;
+  std::string bytes(1024 + tokens.size() * each, '\0');
   const int32_t words[] = {magic, version, count};
   std::memcpy(bytes.data(), words, sizeof(words));
-  const std::vector<uint16_t> narrow(tokens.begin(), tokens.end());
-  if (!narrow.empty()) std::memcpy(bytes.data() + 1024, narrow.data(), narrow.size() * 2);
+  for (size_t i = 0; i < tokens.size(); ++i) std::memcpy(bytes.data() + 1024 + i * each, &tokens[i], each);
   return bytes;
 }
 

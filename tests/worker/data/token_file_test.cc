@@ -36,6 +36,19 @@ TEST(TokenFileTest, ReadsTokensInPlace) {
   EXPECT_THAT(file->tokens().Tokens(), ElementsAre(1, 2, 255));
 }
 
+TEST(TokenFileTest, ReadsTokensOfFourBytes) {
+  const std::string path = JoinPath(TemporaryFolder(), "text.bin");
+  WriteBytes(path, TokenBytes(20240801, 7, 3, {128255, 1, 70000}));
+  const absl::StatusOr<TokenFile> file = TokenFile::Open(path, 128256);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file->tokens().Tokens(), ElementsAre(128255, 1, 70000));
+  std::vector<TokenId> part(2);
+  ASSERT_TRUE(file->Read(1, part).ok());
+  EXPECT_THAT(part, ElementsAre(1, 70000));
+  EXPECT_THAT(std::string(TokenFile::Open(path, 128255).status().message()),
+              AllOf(HasSubstr("token 128255 at position 0"), HasSubstr("vocabulary of 128255")));
+}
+
 TEST(TokenFileTest, MissingFile) {
   const absl::Status status = TokenFile::Open("/nowhere/text.bin", 256).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -52,6 +65,10 @@ TEST(TokenFileTest, SaysWhatIsWrongWithTheFile) {
   EXPECT_THAT(std::string(Open(good + "xx").message()), HasSubstr("too long"));
   EXPECT_THAT(std::string(Open(TokenBytes(7, 1, 1, {1})).message()), HasSubstr("not an llm.c token file"));
   EXPECT_THAT(std::string(Open(TokenBytes(20240520, 3, 1, {1})).message()), HasSubstr("format version 3"));
+  EXPECT_THAT(std::string(Open(TokenBytes(20240801, 1, 1, {1})).message()),
+              HasSubstr("format version 1; with the magic number 20240801, only version 7 is supported"));
+  EXPECT_THAT(std::string(Open(TokenBytes(20240801, 7, 2, {1})).message()),
+              HasSubstr("says 2 tokens (1032 bytes)"));
   EXPECT_THAT(std::string(Open(TokenBytes(20240520, 1, -1, {})).message()),
               HasSubstr("negative token count -1"));
 }
@@ -67,7 +84,7 @@ TEST(TokenFileWriterTest, TheFileAppearsWhenItIsComplete) {
   const std::string folder = TemporaryFolder();
   const std::string path = JoinPath(folder, "out.bin");
   {
-    absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(path);
+    absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(path, TokenWidth::kTwoBytes);
     ASSERT_TRUE(writer.ok()) << writer.status();
     const std::vector<TokenId> tokens = {5, 6};
     ASSERT_TRUE(writer->Append(tokens).ok());
@@ -80,10 +97,21 @@ TEST(TokenFileWriterTest, TheFileAppearsWhenItIsComplete) {
   EXPECT_EQ(*bytes, TokenBytes({5, 6, 5, 6}));
 }
 
+TEST(TokenFileWriterTest, ALargeVocabularyHasTokensOfFourBytes) {
+  const std::string path = JoinPath(TemporaryFolder(), "out.bin");
+  absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(path, WidthFor(1 << 20));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  const std::vector<TokenId> tokens = {5, (1 << 20) - 1};
+  ASSERT_TRUE(writer->Append(tokens).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(*ReadFile(path), TokenBytes(20240801, 7, 2, tokens));
+}
+
 TEST(TokenFileWriterTest, AnUnfinishedFileLeavesNothing) {
   const std::string folder = TemporaryFolder();
   {
-    absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(JoinPath(folder, "out.bin"));
+    absl::StatusOr<TokenFileWriter> writer =
+        TokenFileWriter::Create(JoinPath(folder, "out.bin"), TokenWidth::kTwoBytes);
     ASSERT_TRUE(writer.ok()) << writer.status();
     ASSERT_TRUE(writer->Append(std::vector<TokenId>{1}).ok());
   }
