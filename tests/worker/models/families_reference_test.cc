@@ -3,30 +3,29 @@
 // order of the tensors, every gradient of the first step, and the loss of every step.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "core/model_shape.h"
-#include "tests/paths.h"
+#include "tests/worker/models/transformers_oracle.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
 
 namespace atl {
 namespace {
+
+using testing::AskTransformers;
+using testing::ReadFloats;
+using testing::TransformersMissing;
+using testing::WriteTensor;
 
 constexpr int kSteps = 20;
 constexpr int64_t kBatches = 4;
@@ -118,31 +117,6 @@ InnerOptions Inner() {
   inner.learning_rate = 3e-3;
   inner.precision = Precision::kFp32;
   return inner;
-}
-
-/// The Python of scripts/interop.sh.
-std::string InteropPython() {
-  const std::string command = absl::StrFormat("%s/scripts/interop.sh --python", ATOLL_SOURCE_DIR);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), &::pclose);
-  std::array<char, 4096> line = {};
-  if (pipe == nullptr || std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
-  return std::string(absl::StripAsciiWhitespace(line.data()));
-}
-
-void WriteTensor(const std::string& path, const torch::Tensor& tensor) {
-  const torch::Tensor whole = tensor.contiguous();
-  std::ofstream(path, std::ios::binary)
-      .write(static_cast<const char*>(whole.data_ptr()), static_cast<std::streamsize>(whole.nbytes()));
-}
-
-torch::Tensor ReadFloats(const std::string& path) {
-  const absl::StatusOr<std::string> bytes = ReadFile(path);
-  EXPECT_TRUE(bytes.ok()) << bytes.status();
-  if (!bytes.ok()) return torch::empty({0});
-  // from_blob takes a mutable pointer; the tensor is only read.
-  return torch::from_blob(const_cast<char*>(bytes->data()), {static_cast<int64_t>(bytes->size() / 4)},
-                          torch::kFloat32)
-      .clone();
 }
 
 /// A model, and what it is trained on.
@@ -274,10 +248,8 @@ void ExpectSameLosses(const std::vector<double>& ours, const nlohmann::json& the
 }
 
 TEST(FamiliesReferenceTest, TrainsAsTransformers) {
-  const std::string python = InteropPython();
-  if (::access(python.c_str(), X_OK) != 0) {
-    GTEST_SKIP() << "there is no '" << python << "'; scripts/setup.sh --groups interop makes it";
-  }
+  const std::string missing = TransformersMissing();
+  if (!missing.empty()) GTEST_SKIP() << missing;
   const std::string folder = JoinPath(::testing::TempDir(), "families_reference");
   ASSERT_TRUE(RemoveAll(folder).ok());
   torch::manual_seed(11);
@@ -288,13 +260,7 @@ TEST(FamiliesReferenceTest, TrainsAsTransformers) {
     trained.push_back(std::make_unique<Trained>(made, JoinPath(folder, made.name)));
     cases.push_back(trained.back()->Options());
   }
-  const std::string options = JoinPath(folder, "options.json"), result = JoinPath(folder, "result.json");
-  std::ofstream(options) << nlohmann::json{{"cases", cases}};
-  const std::string command =
-      absl::StrFormat("HF_HUB_OFFLINE=1 '%s' -B %s/tests/reference/families_reference.py %s %s", python,
-                      ATOLL_SOURCE_DIR, options, result);
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const nlohmann::json theirs = nlohmann::json::parse(std::ifstream(result));
+  const nlohmann::json theirs = AskTransformers("families_reference.py", {{"cases", cases}}, folder);
   ASSERT_EQ(theirs.size(), trained.size());
   for (size_t i = 0; i < trained.size(); ++i) {
     SCOPED_TRACE(Cases()[i].name);
