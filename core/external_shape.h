@@ -21,8 +21,12 @@ class ExternalShape final : public ModelShape {
   std::vector<ModelSetting> FixedSettings() const override;
   std::optional<Manifest> MakeManifest() const override { return std::nullopt; }
   uint32_t blocks() const override { return 0; }
-  uint64_t ActivationBytesPerToken(Precision /*precision*/) const override { return 0; }
   double TrainingFlopsPerToken() const override { return 0; }
+
+ protected:
+  uint64_t BlockBytesPerToken(Precision /*precision*/) const override { return 0; }
+  uint64_t OutputBytesPerToken() const override { return 0; }
+  uint32_t width() const override { return 0; }
 
  private:
   const ExternalOptions options_;

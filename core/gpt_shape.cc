@@ -68,11 +68,9 @@ std::vector<ModelSetting> GptShape::FixedSettings() const {
           {"bias", truth(options_.bias)}};
 }
 
-uint64_t GptShape::ActivationBytesPerToken(Precision precision) const {
-  const uint64_t per_block = 34 * uint64_t{options_.width} + 5 * uint64_t{options_.heads} * options_.context;
-  const uint64_t blocks = options_.layers * per_block * (precision == Precision::kBf16 ? 1 : 2);
-  // Logits and their gradient are float32 in both precisions: the loss is computed there.
-  return blocks + 2 * sizeof(float) * options_.vocabulary;
+uint64_t GptShape::BlockBytesPerToken(Precision precision) const {
+  const uint64_t bytes = 34 * uint64_t{options_.width} + 5 * uint64_t{options_.heads} * options_.context;
+  return bytes * (precision == Precision::kBf16 ? 1 : 2);
 }
 
 double GptShape::TrainingFlopsPerToken() const {

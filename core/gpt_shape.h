@@ -60,14 +60,19 @@ class GptShape final : public ModelShape {
   std::vector<ModelSetting> FixedSettings() const override;
   std::optional<Manifest> MakeManifest() const override { return GptManifest(options_); }
   uint32_t blocks() const override { return options_.layers; }
-  /// Per block 34 bytes times width at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its
-  /// attention term where attention is fused: here the score matrix is kept too, 5 * heads * context bytes),
-  /// twice that at 32; and the logits with their gradient, float32 in both.
-  uint64_t ActivationBytesPerToken(Precision precision) const override;
   /// 6 operations per weight of a matrix product, and 12 * layers * width * context for attention scores
   /// (Chowdhery et al., arXiv 2204.02311, appendix B). Looking a token up costs nothing; the output head
   /// does.
   double TrainingFlopsPerToken() const override;
+
+ protected:
+  /// 34 bytes times width at 16 bits (Korthikanti et al., arXiv 2205.05198, eq. 2, without its attention term
+  /// where attention is fused: here the score matrix is kept too, 5 * heads * context bytes), twice that
+  /// at 32.
+  uint64_t BlockBytesPerToken(Precision precision) const override;
+  /// The logits with their gradient, float32 in both precisions: the loss is computed there.
+  uint64_t OutputBytesPerToken() const override { return 2 * sizeof(float) * uint64_t{options_.vocabulary}; }
+  uint32_t width() const override { return options_.width; }
 
  private:
   const GptOptions options_;

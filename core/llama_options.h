@@ -32,6 +32,7 @@ struct LlamaOptions {
   bool tied_embeddings = true;
   bool qkv_bias = false;  // Qwen2
   bool qk_norm = false;   // Qwen3
+  double dropout = 0;     // of attention
 
   uint32_t key_value_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   /// Requires heads > 0.

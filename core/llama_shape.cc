@@ -142,7 +142,7 @@ std::vector<ModelSetting> LlamaShape::FixedSettings() const {
           {"qk_norm", truth(options_.qk_norm)}};
 }
 
-uint64_t LlamaShape::ActivationBytesPerToken(Precision precision) const {
+uint64_t LlamaShape::BlockBytesPerToken(Precision precision) const {
   const uint64_t each = precision == Precision::kBf16 ? 2 : 4;
   const uint64_t width = options_.width;
   const uint64_t queries = uint64_t{options_.heads} * options_.head_width();
@@ -151,8 +151,7 @@ uint64_t LlamaShape::ActivationBytesPerToken(Precision precision) const {
   const uint64_t head_norms = options_.qk_norm ? 2 * sizeof(float) * (queries + keys) : 0;
   const uint64_t attention = each * (2 * queries + 2 * keys + uint64_t{options_.heads} * options_.context);
   const uint64_t mlp = 4 * each * options_.intermediate;
-  // Logits and their gradient are float32 in both precisions: the loss is computed there.
-  return options_.layers * (norms + head_norms + attention + mlp) + 2 * sizeof(float) * options_.vocabulary;
+  return norms + head_norms + attention + mlp;
 }
 
 double LlamaShape::TrainingFlopsPerToken() const {

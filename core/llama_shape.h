@@ -59,13 +59,18 @@ class LlamaShape final : public ModelShape {
   explicit LlamaShape(const LlamaOptions& options) : options_(options) {}
 
   std::string_view family() const override { return "llama"; }
-  /// Heads that do not divide, heads of an odd width, a scaling that is none, and more tokens than token
-  /// files can hold.
+  /// Heads that do not divide, heads of an odd width, and a scaling that is none.
   std::optional<ModelProblem> FindProblem() const override;
-  /// All settings.
+  /// All but dropout.
   std::vector<ModelSetting> FixedSettings() const override;
   std::optional<Manifest> MakeManifest() const override { return LlamaManifest(options_); }
   uint32_t blocks() const override { return options_.layers; }
+  /// 6 operations per weight of a matrix product, and 12 * layers * H*h * context for attention scores
+  /// (Chowdhery et al., arXiv 2204.02311, appendix B). Grouped heads share keys and values, but each computes
+  /// its own scores. Looking a token up costs nothing; the output head does.
+  double TrainingFlopsPerToken() const override;
+
+ protected:
   /// What the backward pass needs of the forward pass, counted as Korthikanti et al. do (arXiv 2205.05198,
   /// section 4.1). With the letters above and e bytes per value (2 at 16 bits, 4 at 32), a block keeps
   ///   - of its two norms, which are float32 in both precisions: input, normalised input and output, 2 * (8 +
@@ -74,12 +79,10 @@ class LlamaShape final : public ModelShape {
   ///     score matrix (where attention is not fused), e * (2*H*h + 2*K*h + H*context);
   ///   - of the norms of queries and keys, 8 * (H*h + K*h);
   ///   - of the MLP: gate, its SiLU, up, and their product, 4 * e * f.
-  /// Then come the logits with their gradient, float32 in both.
-  uint64_t ActivationBytesPerToken(Precision precision) const override;
-  /// 6 operations per weight of a matrix product, and 12 * layers * H*h * context for attention scores
-  /// (Chowdhery et al., arXiv 2204.02311, appendix B). Grouped heads share keys and values, but each computes
-  /// its own scores. Looking a token up costs nothing; the output head does.
-  double TrainingFlopsPerToken() const override;
+  uint64_t BlockBytesPerToken(Precision precision) const override;
+  /// The logits with their gradient, float32 in both precisions: the loss is computed there.
+  uint64_t OutputBytesPerToken() const override { return 2 * sizeof(float) * uint64_t{options_.vocabulary}; }
+  uint32_t width() const override { return options_.width; }
 
  private:
   std::optional<ModelProblem> FindProblemOfHeads() const;

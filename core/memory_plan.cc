@@ -114,7 +114,8 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t
       break;
   }
   memory.low_precision = half ? bytes / 2 : 0;
-  memory.activations = tokens * ShapeOf(run.model)->ActivationBytesPerToken(run.inner.precision);
+  memory.activations =
+      tokens * ShapeOf(run.model)->ActivationBytesPerToken(run.inner.precision, run.inner.activations);
   memory.exchange = ExchangeBytes(run, elements, largest_fragment);
   memory.kept = memory.optimizer;
   const bool evaluates = run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kWorker;

@@ -30,6 +30,12 @@ std::unique_ptr<const ModelShape> ShapeOf(const ModelOptions& model) {
   return std::visit(MakeShape(), model.family());
 }
 
+uint64_t ModelShape::ActivationBytesPerToken(Precision precision, Activations activations) const {
+  const uint64_t block = BlockBytesPerToken(precision);
+  if (activations == Activations::kKept) return blocks() * block + OutputBytesPerToken();
+  return uint64_t{blocks()} * width() * sizeof(float) + block + OutputBytesPerToken();
+}
+
 absl::StatusOr<Manifest> ManifestOf(const ModelOptions& model) {
   const auto shape = ShapeOf(model);
   std::optional<Manifest> manifest = shape->MakeManifest();

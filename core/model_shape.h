@@ -49,10 +49,19 @@ class ModelShape {
   /// Blocks of the same tensors that follow each other; a strided fragment needs one. 0: not known.
   virtual uint32_t blocks() const = 0;
 
-  /// Estimated bytes of activations, per token of a micro-batch (PlanWorkerMemory).
-  virtual uint64_t ActivationBytesPerToken(Precision precision) const = 0;
+  /// Estimated bytes of activations, per token of a micro-batch (PlanWorkerMemory). Recomputed: the float32
+  /// input of each block, and all of one block.
+  uint64_t ActivationBytesPerToken(Precision precision, Activations activations) const;
   /// Floating-point operations of one token's forward and backward pass.
   virtual double TrainingFlopsPerToken() const = 0;
+
+ protected:
+  /// What one block keeps, per token.
+  virtual uint64_t BlockBytesPerToken(Precision precision) const = 0;
+  /// What is kept besides the blocks, per token.
+  virtual uint64_t OutputBytesPerToken() const = 0;
+  /// Values of the stream that runs through the blocks, per token.
+  virtual uint32_t width() const = 0;
 };
 
 /// Of the model's family; never null.

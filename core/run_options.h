@@ -38,6 +38,8 @@ enum class ErrorFeedbackForm : uint8_t { kCarry = 1, kMovingAverage = 2 };
 enum class RoundMode : uint8_t { kBarrier = 1, kAsync = 2 };
 enum class GraceMode : uint8_t { kFixed = 1, kAdaptive = 2 };
 enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
+/// What a block of the model leaves for its backward pass: all that it needs, or only the block's input.
+enum class Activations : uint8_t { kKept, kRecomputed };
 enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
 enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
 enum class SyncMode : uint8_t { kBlocking = 1, kOverlapped = 2 };
@@ -66,6 +68,7 @@ struct InnerOptions {
   uint32_t batch = 0;  // sequences per micro-batch
   uint32_t accumulation = 1;
   Precision precision = Precision::kFp32;
+  Activations activations = Activations::kKept;
 };
 
 struct OuterOptions {

@@ -89,7 +89,7 @@ void AddRest(const LlamaOptions& options, const std::string& model_type, Fields&
   } else {
     add("use_sliding_window", false, "the attention of model.llama", false);
   }
-  fields.push_back({.names = {"attention_dropout"}, .value = 0.0});
+  AddWritten(fields, "attention_dropout", options.dropout);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ LlamaOptions LlamaOptionsOf(const v1::LlamaModel& llama) {
   options.tied_embeddings = llama.tied_embeddings();
   options.qkv_bias = llama.qkv_bias();
   options.qk_norm = llama.qk_norm();
+  options.dropout = llama.dropout();
   return options;
 }
 
@@ -81,6 +82,7 @@ struct WriteSection {
     llama.set_tied_embeddings(options.tied_embeddings);
     llama.set_qkv_bias(options.qkv_bias);
     llama.set_qk_norm(options.qk_norm);
+    llama.set_dropout(options.dropout);
   }
   void operator()(const ExternalOptions& options) const {
     section.mutable_external()->set_context(options.context);

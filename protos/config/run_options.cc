@@ -71,6 +71,7 @@ InnerOptions InnerOf(const v1::InnerSection& inner) {
   options.batch = inner.batch();
   options.accumulation = inner.accumulation();
   options.precision = As<Precision>(inner.precision());
+  options.activations = inner.recompute_activations() ? Activations::kRecomputed : Activations::kKept;
   return options;
 }
 

@@ -115,11 +115,13 @@ TEST(LlamaShapeTest, CountsTheOperationsOfAToken) {
 TEST(LlamaShapeTest, EstimatesActivations) {
   // By hand, at 16 bits: norms 2 * (8 + 2) * 16, attention 2 * (2 * 24 + 2 * 12 + 4 * 32), the MLP 8 * 40; at
   // 32: 2 * (8 + 4) * 16, 4 * 200 and 16 * 40. Then 8 * 256 for the logits.
-  EXPECT_EQ(LlamaShape(Small()).ActivationBytesPerToken(Precision::kBf16), 2U * (320 + 400 + 320) + 2048);
-  EXPECT_EQ(LlamaShape(Small()).ActivationBytesPerToken(Precision::kFp32), 2U * (384 + 800 + 640) + 2048);
+  EXPECT_EQ(LlamaShape(Small()).ActivationBytesPerToken(Precision::kBf16, Activations::kKept),
+            2U * (320 + 400 + 320) + 2048);
+  EXPECT_EQ(LlamaShape(Small()).ActivationBytesPerToken(Precision::kFp32, Activations::kKept),
+            2U * (384 + 800 + 640) + 2048);
   LlamaOptions with_norms = Small();
   with_norms.qk_norm = true;
-  EXPECT_EQ(LlamaShape(with_norms).ActivationBytesPerToken(Precision::kBf16),
+  EXPECT_EQ(LlamaShape(with_norms).ActivationBytesPerToken(Precision::kBf16, Activations::kKept),
             2U * (320 + 400 + 320 + 8 * 36) + 2048);
 }
 

@@ -32,8 +32,11 @@ TEST(ModelShape, EstimatesActivations) {
   // By hand: 12 * (34 * 768 + 5 * 12 * 1024) bytes at 16 bits, twice that at 32, and 8 * 50257 for the
   // logits.
   const auto shape = ShapeOf(Gpt2Small());
-  EXPECT_EQ(shape->ActivationBytesPerToken(Precision::kBf16), 1050624U + 402056U);
-  EXPECT_EQ(shape->ActivationBytesPerToken(Precision::kFp32), 2101248U + 402056U);
+  EXPECT_EQ(shape->ActivationBytesPerToken(Precision::kBf16, Activations::kKept), 1050624U + 402056U);
+  EXPECT_EQ(shape->ActivationBytesPerToken(Precision::kFp32, Activations::kKept), 2101248U + 402056U);
+  // Recomputed: one block of the 12, and 12 * 768 float32 values.
+  EXPECT_EQ(shape->ActivationBytesPerToken(Precision::kFp32, Activations::kRecomputed),
+            2101248U / 12 + 12 * 768 * 4 + 402056U);
 }
 
 TEST(ModelShape, NamesWhatIsWrongAndWhatIsFixed) {

@@ -85,8 +85,10 @@ TEST(ConfigModelTest, ProblemsOfALlamaNameTheSetting) {
               HasSubstr("model.llama.rope_scaling.factor: 0.5 is out of range"));
   EXPECT_THAT(ComplaintAbout(WithLlama(", rope_scaling: {factor: 2, high_freq_factor: 1}")),
               HasSubstr("model.llama.rope_scaling.high_freq_factor: 1 is not above "));
-  EXPECT_THAT(ComplaintAbout(WithLlama(", dropout: 0.1")),
-              HasSubstr("model.llama: unknown field 'dropout'; allowed: layers, heads, kv_heads"));
+  EXPECT_THAT(
+      ComplaintAbout(WithLlama(", dropouts: 0.1")),
+      HasSubstr(
+          "model.llama: unknown field 'dropouts'; did you mean 'dropout'? allowed: layers, heads, kv_heads"));
   EXPECT_THAT(ComplaintAbout(With("model: {llama: {layers: 2}}\n")),
               HasSubstr("model.llama.intermediate: is missing"));
 }

@@ -5,6 +5,7 @@
 
 #include "worker/torch/attention.h"
 #include "worker/torch/gelu.h"
+#include "worker/torch/recompute.h"
 
 namespace atl {
 namespace {
@@ -18,8 +19,12 @@ bool EndsWith(std::string_view text, std::string_view end) {
 
 }  // namespace
 
-Gpt::Gpt(const GptOptions& options, Precision precision, FlatParameters& parameters)
-    : options_(options), precision_(precision), parameters_(parameters), index_(options) {}
+Gpt::Gpt(const GptOptions& options, Precision precision, FlatParameters& parameters, Activations activations)
+    : options_(options),
+      precision_(precision),
+      activations_(activations),
+      parameters_(parameters),
+      index_(options) {}
 
 void Gpt::Initialise(uint64_t seed) {
   const torch::NoGradGuard no_grad;
@@ -80,6 +85,15 @@ torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& bloc
   return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
 }
 
+torch::Tensor Gpt::Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                         KeyValueCache* cache) const {
+  const GptTensorIndex::Block block = index_.block(layer);
+  const torch::Tensor attended =
+      Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), layer, batch, mode, cache);
+  const torch::Tensor middle = x + Dropout(attended, mode);
+  return middle + Dropout(Mlp(LayerNorm(middle, block.ln_2, block.ln_2_bias), block), mode);
+}
+
 torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const {
   const int64_t batch = tokens.size(0);
   const int64_t time = tokens.size(1);
@@ -88,11 +102,13 @@ torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueC
   torch::Tensor x = torch::embedding(parameters_.view(index_.wte), tokens) + positions;
   x = Dropout(x, mode).view({batch * time, int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
-    const GptTensorIndex::Block block = index_.block(layer);
-    const torch::Tensor attended =
-        Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), layer, batch, mode, cache);
-    x = x + Dropout(attended, mode);
-    x = x + Dropout(Mlp(LayerNorm(x, block.ln_2, block.ln_2_bias), block), mode);
+    if (activations_ == Activations::kKept || !x.requires_grad()) {
+      x = Block(x, layer, batch, mode, cache);
+      continue;
+    }
+    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, mode, nullptr); };
+    const bool draws = mode == ModelMode::kTraining && draws_random_numbers();
+    x = Recomputed(block, x, draws ? Draws::kRandomNumbers : Draws::kNothing);
   }
   return x;
 }

@@ -19,7 +19,8 @@ namespace atl {
 class Gpt final : public LanguageModel {
  public:
   /// `parameters` was created from GptManifest(options) and outlives the model.
-  Gpt(const GptOptions& options, Precision precision, FlatParameters& parameters);
+  Gpt(const GptOptions& options, Precision precision, FlatParameters& parameters,
+      Activations activations = Activations::kKept);
 
   /// As GPT-2: N(0, 0.02) for matrices, those that end a residual branch (attn.c_proj, mlp.c_proj) scaled by
   /// 1/sqrt(2*layers), biases 0, layer norm gains 1. The numbers are drawn on the CPU.
@@ -40,12 +41,15 @@ class Gpt final : public LanguageModel {
   torch::Tensor LayerNorm(const torch::Tensor& x, size_t gain, size_t bias) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, size_t bias) const;
   torch::Tensor Dropout(const torch::Tensor& x, ModelMode mode) const;
+  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                      KeyValueCache* cache) const;
   /// The residual stream after all blocks, [batch*time, width].
   torch::Tensor Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const;
   torch::Tensor Head(const torch::Tensor& x) const;
 
   const GptOptions options_;
   const Precision precision_;
+  const Activations activations_;
   FlatParameters& parameters_;
   const GptTensorIndex index_;
 };

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "worker/torch/attention.h"
+#include "worker/torch/recompute.h"
 
 namespace atl {
 namespace {
@@ -11,9 +12,11 @@ constexpr double kMatrixDeviation = 0.02;
 
 }  // namespace
 
-Llama::Llama(const LlamaOptions& options, Precision precision, FlatParameters& parameters)
+Llama::Llama(const LlamaOptions& options, Precision precision, FlatParameters& parameters,
+             Activations activations)
     : options_(options),
       precision_(precision),
+      activations_(activations),
       parameters_(parameters),
       index_(options),
       positions_(RotaryFrequencies(options.head_width(), options.rope_theta, options.rope_scaling),
@@ -52,7 +55,7 @@ torch::Tensor Llama::Linear(const torch::Tensor& x, size_t weight, std::optional
                        bias ? shift.to(torch::kBFloat16) : shift);
 }
 
-torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t batch,
+torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
                                KeyValueCache* cache) const {
   const LlamaTensorIndex::Block block = index_.block(layer);
   const int64_t rows = x.size(0);
@@ -72,8 +75,9 @@ torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t bat
   const int64_t first = cache == nullptr ? 0 : cache->length();
   q = positions_.Rotate(q, first).to(v.scalar_type());
   k = positions_.Rotate(k, first).to(v.scalar_type());
+  const double dropout = mode == ModelMode::kTraining ? options_.dropout : 0.0;
   const torch::Tensor mixed =
-      cache == nullptr ? CausalAttention(q, k, v) : CausalAttention(q, k, v, *cache, layer);
+      cache == nullptr ? CausalAttention(q, k, v, dropout) : CausalAttention(q, k, v, *cache, layer);
   return Linear(mixed.view({rows, -1}), block.o);
 }
 
@@ -81,14 +85,25 @@ torch::Tensor Llama::Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& 
   return Linear(torch::silu(Linear(x, block.gate)) * Linear(x, block.up), block.down);
 }
 
-torch::Tensor Llama::Blocks(const torch::Tensor& tokens, KeyValueCache* cache) const {
+torch::Tensor Llama::Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                           KeyValueCache* cache) const {
+  const LlamaTensorIndex::Block block = index_.block(layer);
+  const torch::Tensor middle = x + Attention(RmsNorm(x, block.input_norm), layer, batch, mode, cache);
+  return middle + Mlp(RmsNorm(middle, block.post_attention_norm), block);
+}
+
+torch::Tensor Llama::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const {
   const int64_t batch = tokens.size(0);
   torch::Tensor x = torch::embedding(parameters_.view(index_.embedding), tokens)
                         .view({batch * tokens.size(1), int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
-    const LlamaTensorIndex::Block block = index_.block(layer);
-    x = x + Attention(RmsNorm(x, block.input_norm), layer, batch, cache);
-    x = x + Mlp(RmsNorm(x, block.post_attention_norm), block);
+    if (activations_ == Activations::kKept || !x.requires_grad()) {
+      x = Block(x, layer, batch, mode, cache);
+      continue;
+    }
+    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, mode, nullptr); };
+    const bool draws = mode == ModelMode::kTraining && draws_random_numbers();
+    x = Recomputed(block, x, draws ? Draws::kRandomNumbers : Draws::kNothing);
   }
   return x;
 }
@@ -97,12 +112,13 @@ torch::Tensor Llama::Head(const torch::Tensor& x) const {
   return Linear(RmsNorm(x, index_.norm), index_.lm_head).to(torch::kFloat32);
 }
 
-torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode /*mode*/) const {
-  return Head(Blocks(tokens, /*cache=*/nullptr));
+torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode mode) const {
+  return Head(Blocks(tokens, mode, /*cache=*/nullptr));
 }
 
 torch::Tensor Llama::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const {
-  const torch::Tensor x = Blocks(tokens, &cache).view({tokens.size(0), tokens.size(1), -1});
+  const torch::Tensor x =
+      Blocks(tokens, ModelMode::kEvaluation, &cache).view({tokens.size(0), tokens.size(1), -1});
   cache.Advance(tokens.size(1));
   return Head(x.select(1, -1));
 }

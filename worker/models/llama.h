@@ -21,12 +21,13 @@ namespace atl {
 class Llama final : public LanguageModel {
  public:
   /// `parameters` was created from LlamaManifest(options) and outlives the model.
-  Llama(const LlamaOptions& options, Precision precision, FlatParameters& parameters);
+  Llama(const LlamaOptions& options, Precision precision, FlatParameters& parameters,
+        Activations activations = Activations::kKept);
 
   /// As Hugging Face's models: N(0, 0.02) for matrices, biases 0, gains 1. The numbers are drawn on the CPU.
   void Initialise(uint64_t seed) override;
 
-  bool draws_random_numbers() const override { return false; }
+  bool draws_random_numbers() const override { return options_.dropout > 0; }
   torch::Tensor Logits(const torch::Tensor& tokens, ModelMode mode) const override;
   KeyValueCache MakeCache(int64_t capacity) const override { return {options_.layers, capacity}; }
   torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
@@ -37,14 +38,18 @@ class Llama final : public LanguageModel {
   torch::Tensor RmsNorm(const torch::Tensor& x, size_t gain) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, std::optional<size_t> bias = {}) const;
   /// x: [batch*time, width]; the result has `x`'s shape. `cache`: null in training.
-  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, KeyValueCache* cache) const;
+  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                          KeyValueCache* cache) const;
   torch::Tensor Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& block) const;
+  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
+                      KeyValueCache* cache) const;
   /// The residual stream after all blocks, [batch*time, width].
-  torch::Tensor Blocks(const torch::Tensor& tokens, KeyValueCache* cache) const;
+  torch::Tensor Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const;
   torch::Tensor Head(const torch::Tensor& x) const;
 
   const LlamaOptions options_;
   const Precision precision_;
+  const Activations activations_;
   FlatParameters& parameters_;
   const LlamaTensorIndex index_;
   const RotaryPositions positions_;

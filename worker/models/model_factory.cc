@@ -40,16 +40,17 @@ absl::Status Check(const LlamaOptions& llama) {
 /// One function per family.
 struct Maker {
   std::unique_ptr<LanguageModel> operator()(const GptOptions& gpt) const {
-    return std::make_unique<Gpt>(gpt, precision, parameters);
+    return std::make_unique<Gpt>(gpt, precision, parameters, activations);
   }
   std::unique_ptr<LanguageModel> operator()(const LlamaOptions& llama) const {
-    return std::make_unique<Llama>(llama, precision, parameters);
+    return std::make_unique<Llama>(llama, precision, parameters, activations);
   }
   // CheckModelOptions rejects it.
   std::unique_ptr<LanguageModel> operator()(const ExternalOptions& /*external*/) const { return nullptr; }
 
   Precision precision;
   FlatParameters& parameters;
+  Activations activations;
 };
 
 absl::Status Check(const ExternalOptions&) {
@@ -65,8 +66,8 @@ absl::Status CheckModelOptions(const ModelOptions& model) {
 }
 
 std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,
-                                                 FlatParameters& parameters) {
-  return std::visit(Maker{precision, parameters}, model.family());
+                                                 FlatParameters& parameters, Activations activations) {
+  return std::visit(Maker{precision, parameters, activations}, model.family());
 }
 
 }  // namespace atl

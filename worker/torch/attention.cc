@@ -66,8 +66,9 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout) {
   return Attend(parts[0], parts[1], parts[2], dropout, Sees::kEarlier);
 }
 
-torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
-  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), /*dropout=*/0, Sees::kEarlier);
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              double dropout) {
+  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), dropout, Sees::kEarlier);
 }
 
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,

@@ -17,7 +17,8 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout);
 /// The same with grouped heads (Ainslie et al., arXiv 2305.13245). q: [batch, time, heads, head width]; k, v:
 /// [batch, time, groups, head width], of q's type. `groups` divides heads; a head of keys and values serves
 /// heads / groups heads of queries that follow each other.
-torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              double dropout);
 
 /// The same for positions that follow those of the cache, to which it adds them (KeyValueCache::Extend): any
 /// number of positions while the cache is empty, and one at a time after that.

@@ -54,7 +54,8 @@ absl::Status CheckModelOptions(const ModelOptions& model);
 /// Builds the model of this family. `parameters` was created from ManifestOf(model) and outlives the model.
 /// Implemented by worker/models/model_factory.cc.
 std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,
-                                                 FlatParameters& parameters);
+                                                 FlatParameters& parameters,
+                                                 Activations activations = Activations::kKept);
 
 }  // namespace atl
 

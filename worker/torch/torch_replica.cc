@@ -35,7 +35,7 @@ class ModelReplica final : public TorchReplica {
       : run_(options.run),
         clock_(options.clock),
         parameters_(std::move(parameters)),
-        model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_)),
+        model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         optimizer_(run_.inner, *parameters_),
         dataset_(std::move(dataset)) {}
 

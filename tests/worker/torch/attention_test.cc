@@ -14,7 +14,7 @@ TEST(AttentionTest, AGroupOfHeadsReadsTheSameKeys) {
   const auto gradients = [&](const torch::Tensor& mixed) {
     return torch::autograd::grad({(mixed * weight).sum()}, {q, k, v});
   };
-  const torch::Tensor grouped = CausalAttention(q, k, v);
+  const torch::Tensor grouped = CausalAttention(q, k, v, /*dropout=*/0);
   // Heads 0 and 1 read keys 0, heads 2 and 3 keys 1.
   const torch::Tensor packed =
       torch::stack({q, k.repeat_interleave(2, 2), v.repeat_interleave(2, 2)}, 2).contiguous();
