@@ -270,10 +270,10 @@ absl::StatusOr<RunOptions> WithParameters(RunOptions run, uint64_t parameters) {
   }
   if (parameters > 0) external->parameters = parameters;
   if (external->parameters > 0) return run;
-  return absl::InvalidArgumentError(
-      "the model is external: nobody knows how many parameters it has before a worker joins; give "
-      "--parameters "
-      "N, or set model.external.parameters");
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "nobody knows how many parameters the model has before a worker joins; give --parameters "
+      "N, or set %s.parameters",
+      ShapeOf(run.model)->section()));
 }
 
 struct Unit {

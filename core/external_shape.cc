@@ -5,7 +5,9 @@
 namespace atl {
 
 std::vector<ModelSetting> ExternalShape::FixedSettings() const {
-  return {{"context", absl::StrCat(options_.context)}};
+  std::vector<ModelSetting> settings = {{"context", absl::StrCat(options_.context)}};
+  if (!options_.script.empty()) settings.push_back({"vocabulary", absl::StrCat(options_.vocabulary)});
+  return settings;
 }
 
 }  // namespace atl

@@ -15,9 +15,10 @@ class ExternalShape final : public ModelShape {
  public:
   explicit ExternalShape(const ExternalOptions& options) : options_(options) {}
 
-  std::string_view family() const override { return "external"; }
+  std::string_view family() const override { return options_.script.empty() ? "external" : "torchscript"; }
   std::optional<ModelProblem> FindProblem() const override { return std::nullopt; }
-  /// The context: tokens are counted by it. The expected number of parameters is a check only.
+  /// The context: tokens are counted by it; and the vocabulary of a script. The expected number of parameters
+  /// is a check only, and the file may lie elsewhere: its contents are compared.
   std::vector<ModelSetting> FixedSettings() const override;
   std::optional<Manifest> MakeManifest() const override { return std::nullopt; }
   uint32_t blocks() const override { return 0; }

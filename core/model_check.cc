@@ -5,6 +5,7 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
+#include "core/external_shape.h"
 #include "core/manifest.h"
 #include "core/model_shape.h"
 
@@ -16,9 +17,11 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 /// Whole tensors do not divide so evenly, but nobody knows them yet.
 absl::StatusOr<std::vector<FragmentLayout>> DivideEvenly(const ExternalOptions& model, uint32_t fragments) {
   if (model.parameters == 0) {
+    const std::string section = ExternalShape(model).section();
     return absl::FailedPreconditionError(
-        "model.external: the number of parameters is not known before a worker seeds the run; set "
-        "model.external.parameters");
+        absl::StrFormat("%s: the number of parameters is not known before a worker seeds the run; set "
+                        "%s.parameters",
+                        section, section));
   }
   const uint64_t share = (model.parameters + fragments - 1) / fragments;
   std::vector<FragmentLayout> layouts(fragments);
@@ -87,9 +90,9 @@ absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "model.external.parameters is %d, and the model has %d in %d tensors%s. Correct the model, or "
-      "model.external.parameters",
-      external->parameters, manifest.elements(), manifest.tensors.size(), AveragedPart(manifest)));
+      "%1$s.parameters is %2$d, and the model has %3$d in %4$d tensors%5$s. Correct the model, or %1$s.parameters",
+      ShapeOf(model)->section(), external->parameters, manifest.elements(), manifest.tensors.size(),
+      AveragedPart(manifest)));
 }
 
 absl::Status CheckModel(const RunOptions& run) {

@@ -87,6 +87,14 @@ class Together {
     const auto shape = ShapeOf(ModelOptionsOf(config_.model()));
     const std::optional<ModelProblem> problem = shape->FindProblem();
     if (problem) Add(absl::StrCat(shape->section(), ".", problem->setting), problem->text);
+    if (!config_.model().has_torchscript()) return;
+    constexpr char kAsItsFile[] = "a model.torchscript computes as its file says";
+    if (config_.inner().precision() == v1::PRECISION_BF16) {
+      Add("inner.precision", absl::StrCat("bf16: ", kAsItsFile, "; leave it fp32"));
+    }
+    if (config_.inner().recompute_activations()) {
+      Add("inner.recompute_activations", absl::StrCat("true: ", kAsItsFile, "; leave it false"));
+    }
   }
 
   void Workers() {

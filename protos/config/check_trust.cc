@@ -55,12 +55,12 @@ void CheckNoise(const v1::RunConfig& config, std::vector<ConfigProblem>* problem
   if (config.codec().push() == v1::CODEC_FP16 && deviation >= kLargestHalf) {
     return add("above 65504, the largest number of codec.push fp16");
   }
-  const auto shape = ShapeOf(ModelOptionsOf(config.model()));
+  const ModelOptions model = ModelOptionsOf(config.model());
+  const auto shape = ShapeOf(model);
   if (deviation == 0 || shape->FindProblem().has_value()) return;
   const auto manifest = shape->MakeManifest();
   // With an external model no more is known than what the configuration expects; 0: nothing.
-  const uint64_t elements =
-      manifest.has_value() ? manifest->elements() : config.model().external().parameters();
+  const uint64_t elements = manifest.has_value() ? manifest->elements() : model.external()->parameters;
   const double norm =
       deviation * std::sqrt(static_cast<double>(elements) / std::max(config.sync().fragments(), 1U));
   if (norm > kMaxContributionNorm)

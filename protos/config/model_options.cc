@@ -49,6 +49,13 @@ ExternalOptions ExternalOptionsOf(const v1::ExternalModel& external) {
   return {.context = external.context(), .parameters = external.parameters()};
 }
 
+ExternalOptions ScriptOptionsOf(const v1::TorchScriptModel& script) {
+  return {.context = script.context(),
+          .parameters = script.parameters(),
+          .vocabulary = script.vocabulary(),
+          .script = script.file()};
+}
+
 /// One function per family.
 struct WriteSection {
   void operator()(const GptOptions& options) const {
@@ -85,6 +92,14 @@ struct WriteSection {
     llama.set_dropout(options.dropout);
   }
   void operator()(const ExternalOptions& options) const {
+    if (!options.script.empty()) {
+      v1::TorchScriptModel& script = *section.mutable_torchscript();
+      script.set_file(options.script);
+      script.set_context(options.context);
+      script.set_vocabulary(options.vocabulary);
+      script.set_parameters(options.parameters);
+      return;
+    }
     section.mutable_external()->set_context(options.context);
     section.mutable_external()->set_parameters(options.parameters);
   }
@@ -95,6 +110,7 @@ struct WriteSection {
 }  // namespace
 
 ModelOptions ModelOptionsOf(const v1::ModelSection& model) {
+  if (model.has_torchscript()) return ModelOptions(ScriptOptionsOf(model.torchscript()));
   if (model.has_external()) return ModelOptions(ExternalOptionsOf(model.external()));
   if (model.has_llama()) return ModelOptions(LlamaOptionsOf(model.llama()));
   return GptOptionsOf(model.gpt());

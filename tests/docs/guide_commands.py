@@ -35,7 +35,7 @@ from page_blocks import ROOT, Failed, Terminal, blocks_of, outputs_of, syntax_pr
 
 GUIDES = ROOT / "docs/guides"
 ELSEWHERE = pathlib.Path(__file__).with_name("guides_elsewhere.txt")
-PROGRAMS = ("atoll-coordinator", "atoll-worker", "atollctl", "atoll-data")
+PROGRAMS = ("atoll-coordinator", "atoll-worker", "atoll-model", "atollctl", "atoll-data")
 ISOLATED = ("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 

@@ -121,5 +121,6 @@ RULES = {
         before={"Stop, and start again": "until [ \"$(atollctl status --json | atollctl field fragments.0.version)\" -ge 2 ]; do sleep 0.2; done",
                 "The end": "atollctl run stop --yes"},  # five minutes otherwise
         python="system"),
+    "torchscript-model.md": Rule({"Save the model": (), "Describe the run": (), "Train": (), "Use the result": ()}, python="system"),
     "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }

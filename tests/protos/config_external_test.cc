@@ -84,9 +84,11 @@ TEST(ConfigExternalTest, DataNeedsNoTokenizer) {
 }
 
 TEST(ConfigExternalTest, OneModelIsGiven) {
-  EXPECT_THAT(ComplaintAbout(With("model: {external: {}, gpt: {layers: 1, heads: 1, width: 8, context: 8, "
-                                  "vocabulary: 256}}\n")),
-              HasSubstr("model: gives more than one kind; allowed: exactly one of gpt, llama, external"));
+  EXPECT_THAT(
+      ComplaintAbout(With("model: {external: {}, gpt: {layers: 1, heads: 1, width: 8, context: 8, "
+                          "vocabulary: 256}}\n")),
+      HasSubstr(
+          "model: gives more than one kind; allowed: exactly one of gpt, llama, torchscript, external"));
   const std::string extern_model = ComplaintAbout(With("model: extern\n"));
   EXPECT_THAT(extern_model,
               HasSubstr("model: 'extern' is not a preset; did you mean 'external'? allowed: gpt2, "));
@@ -94,8 +96,10 @@ TEST(ConfigExternalTest, OneModelIsGiven) {
   EXPECT_THAT(ComplaintAbout(With("model: gpt\n")), HasSubstr("model: 'gpt' is not a preset; "));
   EXPECT_THAT(ComplaintAbout(With("")), HasSubstr("model: is missing; write `model: external` for a model of "
                                                   "your own, or `model: {gpt: {layers"));
-  EXPECT_THAT(ComplaintAbout(With("model: [external]\ndata: {tokenizer: bytes}\n")),
-              HasSubstr("model: has the wrong type; allowed: a section of the fields gpt, llama, external"));
+  EXPECT_THAT(
+      ComplaintAbout(With("model: [external]\ndata: {tokenizer: bytes}\n")),
+      HasSubstr(
+          "model: has the wrong type; allowed: a section of the fields gpt, llama, torchscript, external"));
   EXPECT_THAT(ComplaintAbout(With("model: {external: {layers: 3}}\n")),
               HasSubstr("model.external: unknown field 'layers'; allowed: context, parameters"));
 }

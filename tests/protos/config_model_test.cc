@@ -5,6 +5,7 @@
 
 #include "core/llama_shape.h"
 #include "core/model_presets.h"
+#include "core/model_shape.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
@@ -125,6 +126,23 @@ TEST(ConfigModelTest, WhatTheFileSetsWinsOverThePreset) {
   EXPECT_EQ(gpt.width(), 768U);
 }
 
+TEST(ConfigModelTest, ATorchScriptModelIsOneThatOnlyTheWorkersKnow) {
+  const std::string section = "model: {torchscript: {file: m.pt, context: 64, vocabulary: 300}}\n";
+  const auto options = ToRunOptions(Read(With(section)));
+  ASSERT_TRUE(options.ok()) << options.status();
+  ASSERT_NE(options->model.external(), nullptr);
+  EXPECT_EQ(options->model.external()->script, "m.pt");
+  EXPECT_EQ(options->model.context(), 64U);
+  EXPECT_EQ(options->model.vocabulary(), 300U);
+  EXPECT_FALSE(options->model.size_known());
+  EXPECT_EQ(ShapeOf(options->model)->section(), "model.torchscript");
+  EXPECT_EQ(ModelSectionOf(options->model).torchscript().file(), "m.pt");
+  EXPECT_THAT(ComplaintAbout(With("model: {torchscript: {context: 64, vocabulary: 300}}\n")),
+              HasSubstr("model.torchscript.file: is missing"));
+  EXPECT_THAT(ComplaintAbout(With(section) + "  precision: bf16\n"),
+              HasSubstr("inner.precision: bf16: a model.torchscript computes as its file says"));
+}
+
 TEST(ConfigModelTest, ProblemsOfAPresetHaveItsLine) {
   const auto error = [](const std::string& model) {
     return std::string(ParseRunConfig(With(model), "s.yaml").status().message());
@@ -142,8 +160,10 @@ TEST(ConfigModelTest, ProblemsOfAPresetHaveItsLine) {
       "qwen2.5-0.5b, qwen3-0.6b, llama-3.2-1b, external, or a section");
   EXPECT_THAT(error("model: {preset: [gpt2]}\n"), HasSubstr("model: '' is not a preset"));
   EXPECT_THAT(error("model:\n  preset: gpt2\n  preset: gpt2\n"), HasSubstr("model: unknown field 'preset'"));
-  EXPECT_THAT(error("model:\n  preset: gpt2\n  llama: {context: 64}\n"),
-              HasSubstr("model: gives more than one kind; allowed: exactly one of gpt, llama, external"));
+  EXPECT_THAT(
+      error("model:\n  preset: gpt2\n  llama: {context: 64}\n"),
+      HasSubstr(
+          "model: gives more than one kind; allowed: exactly one of gpt, llama, torchscript, external"));
   EXPECT_THAT(error("model: {preset: gpt2, gpt: large}\n"), HasSubstr("model.gpt: has the wrong type"));
   EXPECT_THAT(error("model: {preset: gpt3}\nround: {quorun: 1}\n"),
               AllOf(HasSubstr("'gpt3' is not a preset"), HasSubstr("unknown field 'quorun'"),

@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "core/hf/config_file.h"
 #include "core/hf/model_of_config.h"
+#include "core/model_shape.h"
 #include "protos/config/run_config.h"
 #include "storage/weights/model_files.h"
 #include "worker/app/load_safetensors.h"
@@ -23,11 +24,11 @@ using CheckTokenizer = std::function<absl::Status(const std::string&)>;
 
 absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& run) {
   if (run.model.external() != nullptr) {
-    return absl::FailedPreconditionError(
-        "model.external: only the workers of this run know its model, so generate cannot build it: export "
-        "the "
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s: only the workers of this run know its model, so generate cannot build it: export the "
         "parameters (`atollctl export --out model.safetensors`), load them where the model is, and generate "
-        "there");
+        "there",
+        ShapeOf(run.model)->section()));
   }
   TorchReplicaOptions options;
   options.run = run;

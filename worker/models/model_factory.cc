@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/llama_shape.h"
+#include "core/model_shape.h"
 #include "worker/models/gpt.h"
 #include "worker/models/llama.h"
+#include "worker/models/script_model.h"
 #include "worker/torch/language_model.h"
 
 namespace atl {
@@ -45,15 +47,18 @@ struct Maker {
   std::unique_ptr<LanguageModel> operator()(const LlamaOptions& llama) const {
     return std::make_unique<Llama>(llama, precision, parameters, activations);
   }
-  // CheckModelOptions rejects it.
-  std::unique_ptr<LanguageModel> operator()(const ExternalOptions& /*external*/) const { return nullptr; }
+  // CheckModelOptions rejects it without a script.
+  std::unique_ptr<LanguageModel> operator()(const ExternalOptions& external) const {
+    return std::make_unique<ScriptModel>(external.script, parameters);
+  }
 
   Precision precision;
   FlatParameters& parameters;
   Activations activations;
 };
 
-absl::Status Check(const ExternalOptions&) {
+absl::Status Check(const ExternalOptions& external) {
+  if (!external.script.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "model.external: only the workers of this run know its model, and this program has models of its own "
       "only; join with a client that has the model (docs/reference/wire_format.md)");
@@ -63,6 +68,12 @@ absl::Status Check(const ExternalOptions&) {
 
 absl::Status CheckModelOptions(const ModelOptions& model) {
   return std::visit([](const auto& of) { return Check(of); }, model.family());
+}
+
+absl::StatusOr<Manifest> ManifestToTrain(const ModelOptions& model) {
+  const ExternalOptions* const external = model.external();
+  if (external == nullptr || external->script.empty()) return ManifestOf(model);
+  return ManifestOfScript(external->script);
 }
 
 std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,

@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/manifest.h"
 #include "core/model_options.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
@@ -51,7 +53,13 @@ class LanguageModel {
 /// Implemented by worker/models/model_factory.cc, which has every family.
 absl::Status CheckModelOptions(const ModelOptions& model);
 
-/// Builds the model of this family. `parameters` was created from ManifestOf(model) and outlives the model.
+/// The tensors of the model that MakeLanguageModel builds: ManifestOf(model), or those of its TorchScript
+/// file, whose errors name it.
+/// Implemented by worker/models/model_factory.cc.
+absl::StatusOr<Manifest> ManifestToTrain(const ModelOptions& model);
+
+/// Builds the model of this family. `parameters` was created from ManifestToTrain(model) and outlives the
+/// model.
 /// Implemented by worker/models/model_factory.cc.
 std::unique_ptr<LanguageModel> MakeLanguageModel(const ModelOptions& model, Precision precision,
                                                  FlatParameters& parameters,

@@ -305,7 +305,7 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
   return CatchTorch("building the model", [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);
     ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
-    ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestOf(options.run.model));
+    ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestToTrain(options.run.model));
     ATOLL_ASSIGN_OR_RETURN(FlatParameters parameters, FlatParameters::Create(manifest, device));
     auto replica = std::make_unique<ModelReplica>(
         options, std::make_unique<FlatParameters>(std::move(parameters)), std::move(dataset));
