@@ -122,5 +122,7 @@ RULES = {
                 "The end": "atollctl run stop --yes"},  # five minutes otherwise
         python="system"),
     "torchscript-model.md": Rule({"Save the model": (), "Describe the run": (), "Train": (), "Use the result": ()}, python="system"),
+    "hugging-face-checkpoint.md": Rule({
+        "Get the checkpoint": (), "Describe the run": (), "Train": (), "Export the result": (), "Load it in transformers": ()}, python="interop"),
     "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }

@@ -1,12 +1,14 @@
 """Folders of Hugging Face's transformers: what it writes seeds a run, and what a run exports it loads, with the same logits."""
 import json
+import signal
 import struct
 import unittest
 
+import numpy
 import torch
 import transformers
 
-from fixture import RunTest, config
+from fixture import ROOT, Coordinator, RunTest, config, wait_for
 from hf_models import HEADS, LAYERS, VOCABULARY, WIDTH, Complaints, gpt2, llama
 
 POSITIONS = 32
@@ -130,6 +132,32 @@ class FolderTest(RunTest):
 
     def test_qwen3(self):
         self.check_llama(llama(transformers.Qwen3Config, head_dim=32), llama_run(qk_norm=True, head_dim=32))
+
+    def test_training_goes_on_at_the_loss_of_the_checkpoint(self):
+        self.need_native()
+        self.tokenize(self.folder / "tokens", [ROOT / "README.md"])
+        batches, batch = 4, 3
+        for name, model, section in (
+                ("gpt", gpt2(), {"layers": LAYERS, "heads": HEADS, "width": WIDTH}),
+                ("llama", llama(transformers.Qwen3Config, head_dim=32),
+                 {"layers": LAYERS, "heads": HEADS, "kv_heads": 2, "head_dim": 32, "width": WIDTH, "intermediate": 96, "qk_norm": True})):
+            with self.subTest(name):
+                model.save_pretrained(self.folder / name)
+                folder = self.folder / f"run-{name}"
+                folder.mkdir()
+                hub = Coordinator(folder, config(
+                    rounds=2, steps=1, batch=batch, learning_rate=1e-12, evaluation={"every": 1, "batches": batches},
+                    model={name: {**section, "context": POSITIONS, "vocabulary": VOCABULARY}}, data={"tokenizer": "bytes"}),
+                    "--import", self.folder / name).start()
+                self.addCleanup(hub.stop, signal.SIGKILL)
+                self.start_native(hub, "w0", self.folder / "tokens", folder / "w0", folder / "w0.log")
+                wait_for(lambda: hub.status().get("evaluations"), "an evaluation")
+                held_out = numpy.fromfile(self.folder / "tokens/val.bin", "<u2", offset=1024).astype("i8")
+                windows = torch.from_numpy(numpy.stack([held_out[at * POSITIONS:at * POSITIONS + POSITIONS + 1] for at in range(batches * batch)]))
+                with torch.no_grad():
+                    expected = torch.nn.functional.cross_entropy(model(windows[:, :-1]).logits.flatten(0, 1), windows[:, 1:].flatten()).item()
+                for evaluation in hub.status()["evaluations"]:
+                    self.assertAlmostEqual(evaluation["loss"], expected, delta=1e-4 * expected)
 
     def test_a_configuration_that_contradicts_leaves_no_run(self):
         gpt2(n_head=8, layer_norm_epsilon=1e-6).save_pretrained(self.folder / "saved")
