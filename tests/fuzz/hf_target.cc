@@ -2,6 +2,7 @@
 
 #include "core/hf/config_file.h"
 #include "core/hf/gpt2_layout.h"
+#include "core/hf/model_of_config.h"
 #include "core/hf/shard_index.h"
 #include "core/manifest.h"
 #include "tests/fuzz/targets.h"
@@ -31,6 +32,10 @@ void FuzzHfConfig(FuzzInput in) {
   const std::string written = HfConfigText(layout, FileDtype::kBf16, ids);
   ATOLL_FUZZ_REQUIRE(CheckHfConfig(written, layout, "written").ok());
   ATOLL_FUZZ_REQUIRE(TokenIdsOf(written, 16) == ids);
+  const auto model = ModelOfHfConfig(text, "input");
+  if (!model.ok()) return;
+  const std::string again = HfConfigText(*HfLayoutOf(*model), FileDtype::kF32, {});
+  ATOLL_FUZZ_REQUIRE(ModelOfHfConfig(again, "again").ok());
 }
 
 // model.safetensors.index.json.
