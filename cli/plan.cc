@@ -339,9 +339,11 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
   plan.rounds = run.rounds;
   plan.inner_steps = run.inner.steps;
   plan.total_tokens = run.total_tokens();
+  plan.step_tokens = run.tokens_per_step();
   if (const auto manifest = ShapeOf(run.model)->MakeManifest()) {
     plan.parameters = manifest->elements();
     plan.groups = Groups(*manifest);
+    plan.token_operations = ShapeOf(run.model)->TrainingFlopsPerToken();
   } else {
     plan.parameters = run.model.external()->parameters;
   }

@@ -91,7 +91,9 @@ struct RunPlan {
   uint32_t inner_steps = 0;
   uint64_t total_tokens = 0;
   uint64_t parameters = 0;
-  uint64_t elements = 0;  // with padding
+  uint64_t elements = 0;        // with padding
+  uint64_t step_tokens = 0;     // of an inner step of a worker
+  double token_operations = 0;  // floating-point, of a forward and a backward pass; 0: not known
   std::vector<std::pair<std::string, uint64_t>> groups;
   uint64_t push_bytes = 0;  // of one worker and round
   uint64_t pull_bytes = 0;

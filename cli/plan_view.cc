@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_format.h"
 #include "cli/plan.h"
@@ -51,6 +52,33 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
   lines.Row("mapped contributions", HumanBytes(memory.mapped), "page cache, which the kernel can reclaim");
 }
 
+/// Memory of common GPUs.
+constexpr uint64_t kGib = uint64_t{1} << 30;
+constexpr uint64_t kDevices[] = {8 * kGib,  12 * kGib, 16 * kGib, 24 * kGib,
+                                 32 * kGib, 48 * kGib, 80 * kGib, 141 * kGib};
+// What the driver, kernels and the allocator's gaps leave of it.
+constexpr double kUsable = 0.9;
+
+uint64_t Usable(uint64_t device) { return static_cast<uint64_t>(kUsable * static_cast<double>(device)); }
+
+/// Which device suffices, and how large a model with the same settings and activations may be there.
+std::string OfDevices(const RunPlan& plan) {
+  const WorkerMemory& memory = *plan.worker;
+  const auto* const fits =
+      std::ranges::find_if(kDevices, [&](uint64_t device) { return memory.on_device() <= Usable(device); });
+  if (fits == std::end(kDevices)) {
+    return absl::StrFormat(
+        "no single GPU suffices: the largest here has %s; use a smaller inner.batch, "
+        "inner.recompute_activations or several GPUs for one worker",
+        HumanBytes(kDevices[std::size(kDevices) - 1]));
+  }
+  const double per_parameter =
+      static_cast<double>(memory.on_device() - memory.activations) / static_cast<double>(plan.parameters);
+  const double most = static_cast<double>(Usable(*fits) - memory.activations) / per_parameter;
+  return absl::StrFormat("a GPU of %s suffices, up to about %s parameters", HumanBytes(*fits),
+                         HumanCount(most));
+}
+
 void WorkerRows(const RunPlan& plan, Lines& lines) {
   if (!plan.worker) return;
   const WorkerMemory& memory = *plan.worker;
@@ -66,6 +94,12 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
   if (memory.evaluation > 0)
     lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
   lines.Row("in all", HumanBytes(memory.total()));
+  lines.Row("on the device", HumanBytes(memory.on_device()), OfDevices(plan));
+  if (plan.token_operations > 0) {
+    lines.Row("operations of a token", HumanCount(plan.token_operations) + "FLOP",
+              "forward and backward; an inner step of a worker has " +
+                  HumanCount(plan.token_operations * static_cast<double>(plan.step_tokens)) + "FLOP");
+  }
 }
 
 void DiskRows(const RunPlan& plan, Lines& lines) {
@@ -184,6 +218,7 @@ Json WorkerJson(const WorkerMemory& memory) {
           {"exchange", memory.exchange},
           {"kept", memory.kept},
           {"evaluation", memory.evaluation},
+          {"on_device", memory.on_device()},
           {"total", memory.total()}};
 }
 
@@ -261,6 +296,7 @@ std::string PlanToJson(const RunPlan& plan) {
                {"parameters", plan.parameters},
                {"elements", plan.elements},
                {"groups", groups},
+               {"token_operations", plan.token_operations},
                {"round_bytes", bytes},
                {"coordinator_memory", CoordinatorJson(plan.coordinator)},
                {"coordinator_bounds", BoundsJson(plan.bounds)},

@@ -69,6 +69,8 @@ struct WorkerMemory {
   uint64_t kept = 0;  // the moments once more, while they are written to the state directory
   // Now and then: overlapped, the local parameters of a worker that evaluates what is published.
   uint64_t evaluation = 0;
+  /// What is on the device that computes.
+  uint64_t on_device() const { return parameters + gradients + optimizer + low_precision + activations; }
   uint64_t total() const {
     return program + parameters + gradients + optimizer + low_precision + activations + exchange + kept +
            evaluation;

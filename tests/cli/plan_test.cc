@@ -88,6 +88,23 @@ TEST(Plan, AnExternalModelNeedsTheNumberOfItsParameters) {
               HasSubstr("--parameters is for an external model"));
 }
 
+TEST(Plan, SaysWhichDeviceSufficesAndWhatATokenCosts) {
+  RunOptions run = Gpt2Small();
+  const auto text = [&] { return absl::StrJoin(RenderPlan(Plan(run)), "\n"); };
+  const RunPlan plan = Plan(run);
+  const WorkerMemory& memory = *plan.worker;
+  EXPECT_EQ(memory.on_device(), 16 * plan.elements + memory.activations);
+  // By hand: 6 per weight of a matrix product, and 12 * layers * width * context (core/gpt_shape.h).
+  EXPECT_DOUBLE_EQ(plan.token_operations, 6.0 * 123532032 + 12.0 * 12 * 768 * 1024);
+  EXPECT_THAT(text(), AllOf(HasSubstr("on the device"), HasSubstr("854MFLOP   forward and backward")));
+  EXPECT_THAT(text(), ContainsRegex("a GPU of [0-9.]+ GiB suffices, up to about"));
+  run.inner.batch = 100000;
+  EXPECT_THAT(text(), HasSubstr("no single GPU suffices"));
+  const uint64_t kept = Plan(run).worker->activations;
+  run.inner.activations = Activations::kRecomputed;
+  EXPECT_LT(Plan(run).worker->activations, kept / 4);
+}
+
 TEST(Plan, TwelveBytesPerParameterWithNesterovAndFloat32) {
   const RunPlan plan = Plan(Gpt2Small());
   const CoordinatorMemory& memory = plan.coordinator;
