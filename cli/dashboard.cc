@@ -73,9 +73,15 @@ std::string ProgressText(const v1::GetStatusReply& status, const std::string& pr
                                 HumanCount(static_cast<double>(status.total_tokens())));
 }
 
+/// Whether only the workers know the model.
+bool WorkersBringTheModel(const v1::GetStatusReply& status) {
+  const v1::ModelSection& model = status.config().model();
+  return model.has_external() || model.has_torchscript();
+}
+
 /// Only the loss of a language model has a perplexity.
 std::string LossText(const v1::GetStatusReply& status, double loss) {
-  if (status.config().model().has_external()) return LossNumber(loss);
+  if (WorkersBringTheModel(status)) return LossNumber(loss);
   return absl::StrFormat("%s (perplexity %.2f)", LossNumber(loss), std::exp(loss));
 }
 
@@ -330,7 +336,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
                                   UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
   lines.push_back(" moved " + TrafficText(status));
-  if (status.config().model().has_external()) lines.push_back(" model " + ModelText(status));
+  if (WorkersBringTheModel(status)) lines.push_back(" model " + ModelText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
   for (std::string& line : WaitLines(status, style)) lines.push_back(std::move(line));
   return lines;
@@ -460,7 +466,7 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
   lines.push_back(absl::StrFormat("   tokens           %s (%s planned), %s parameters",
                                   HumanCount(status.committed_tokens()), HumanCount(status.total_tokens()),
                                   HumanCount(status.parameters())));
-  if (status.config().model().has_external()) lines.push_back("   model            " + ModelText(status));
+  if (WorkersBringTheModel(status)) lines.push_back("   model            " + ModelText(status));
   lines.push_back("   data directory   " + status.data_directory());
   return lines;
 }

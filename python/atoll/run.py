@@ -120,9 +120,9 @@ class Run:
 
     @property
     def context(self) -> int:
-        """Tokens of one sample, by model.external.context or model.gpt.context of the run."""
-        model = self.config.get("config", {}).get("model", {})
-        return max(1, int((model.get("external") or model.get("gpt") or {}).get("context", 1)))
+        """Tokens of one sample, by the `context` of the run's model."""
+        sections = self.config.get("config", {}).get("model", {}).values()  # one, with the name of the family
+        return max((int(section.get("context", 1)) for section in sections), default=1)
 
     @property
     def version(self) -> int:

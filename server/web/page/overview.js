@@ -92,7 +92,8 @@ export function showNotices(status) {
 export function validationTile(status) {
   const last = status.evaluations?.at(-1);
   if (!last) return ["Validation loss", "–", "not evaluated yet"];
-  const said = status.config?.model?.external ? [] : [`perplexity ${Math.exp(num(last.loss)).toPrecision(3)}`];
+  const model = status.config?.model;
+  const said = model?.external || model?.torchscript ? [] : [`perplexity ${Math.exp(num(last.loss)).toPrecision(3)}`];
   if (status.firstEvaluation) said.push(`from ${knownLoss(status.firstEvaluation.loss)}`);
   return ["Validation loss", knownLoss(last.loss), said.join(", ")];
 }
