@@ -1,4 +1,5 @@
 """Folders of Hugging Face's transformers: what it writes seeds a run, and what a run exports it loads, with the same logits."""
+import itertools
 import json
 import signal
 import struct
@@ -8,17 +9,18 @@ import numpy
 import torch
 import transformers
 
-from fixture import ROOT, Coordinator, RunTest, config, wait_for
+import atoll
+from fixture import PATIENCE_S, ROOT, Coordinator, RunTest, config, wait_for
 from hf_models import HEADS, LAYERS, VOCABULARY, WIDTH, Complaints, gpt2, llama
 
 POSITIONS = 32
 TOKENS = torch.arange(40).reshape(2, 20) * 5 % VOCABULARY
 
 
-def llama_run(**more):
+def llama_run(more_sections=None, **more):
     section = {"layers": LAYERS, "heads": HEADS, "kv_heads": 2, "width": WIDTH, "intermediate": 96, "context": POSITIONS,
                "vocabulary": VOCABULARY, **more}
-    return config(model={"llama": section}, data={"tokenizer": "bytes"})
+    return config(model={"llama": section}, **{"data": {"tokenizer": "bytes"}, **(more_sections or {})})
 
 
 def run_of(**more):
@@ -49,6 +51,15 @@ class FolderTest(RunTest):
         self.assertEqual(complaints.said, [])
         self.assertFalse(any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), report)
         return model.eval()
+
+    def windows(self, name, count):
+        """The first samples of a token file, each with the token after it."""
+        tokens = numpy.fromfile(self.folder / "tokens" / name, "<u2", offset=1024).astype("i8")
+        return torch.from_numpy(numpy.stack([tokens[at * POSITIONS:at * POSITIONS + POSITIONS + 1] for at in range(count)]))
+
+    @staticmethod
+    def loss(model, windows):
+        return torch.nn.functional.cross_entropy(model(windows[:, :-1]).logits.flatten(0, 1), windows[:, 1:].flatten())
 
     def assert_same_logits(self, model, other):
         with torch.no_grad():
@@ -152,12 +163,38 @@ class FolderTest(RunTest):
                 self.addCleanup(hub.stop, signal.SIGKILL)
                 self.start_native(hub, "w0", self.folder / "tokens", folder / "w0", folder / "w0.log")
                 wait_for(lambda: hub.status().get("evaluations"), "an evaluation")
-                held_out = numpy.fromfile(self.folder / "tokens/val.bin", "<u2", offset=1024).astype("i8")
-                windows = torch.from_numpy(numpy.stack([held_out[at * POSITIONS:at * POSITIONS + POSITIONS + 1] for at in range(batches * batch)]))
                 with torch.no_grad():
-                    expected = torch.nn.functional.cross_entropy(model(windows[:, :-1]).logits.flatten(0, 1), windows[:, 1:].flatten()).item()
+                    expected = self.loss(model, self.windows("val.bin", batches * batch)).item()
                 for evaluation in hub.status()["evaluations"]:
                     self.assertAlmostEqual(evaluation["loss"], expected, delta=1e-4 * expected)
+
+    def test_both_kinds_of_workers_train_a_checkpoint(self):
+        """What atoll-worker and a loop with the model of transformers train together loads there, with the loss that the run reports."""
+        self.need_native()
+        self.tokenize(self.folder / "tokens", [ROOT / "README.md"])
+        model = llama(transformers.LlamaConfig)
+        batch = 4
+        hub = self.seeded(model, llama_run(more_sections={
+            "run": {"name": "both", "workers": 2, "rounds": 2}, "inner": {"steps": 3, "batch": batch, "learning_rate": 1e-3},
+            "data": {"tokenizer": "bytes", "mode": "local"}, "evaluation": {"every": 1, "batches": 8}}))
+        native = self.start_native(hub, "w0", self.folder / "tokens", self.folder / "w0", self.folder / "w0.log")
+        windows = self.windows("train_000.bin", 64)
+        mine = llama(transformers.LlamaConfig).train()
+        optimizer = torch.optim.AdamW(mine.parameters(), lr=1e-3)
+        with atoll.join(hub.data, mine, optimizer, **self.options("w1")) as run:
+            self.assertEqual(run.context, POSITIONS)
+            for rows in run.steps(windows[at:at + batch] for at in itertools.cycle(range(0, 60, batch))):
+                self.loss(mine, rows).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        self.assertEqual(native.wait(PATIENCE_S), 0, self.log("w0.log"))
+        self.assertEqual([sorted(names) for names in hub.contributors().values()], [["w0", "w1"]] * 2)
+        trained = self.loaded(self.exported(hub))
+        losses = {int(point["version"]): point["value"] for point in hub.metrics() if point["name"] == "validation/loss"}
+        with torch.no_grad():
+            loss = self.loss(trained, self.windows("val.bin", 8 * batch)).item()
+        self.assertAlmostEqual(losses[2], loss, delta=1e-4 * loss)
+        self.assertLess(losses[2], losses[0])
 
     def test_a_configuration_that_contradicts_leaves_no_run(self):
         gpt2(n_head=8, layer_norm_epsilon=1e-6).save_pretrained(self.folder / "saved")
