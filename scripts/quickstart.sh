@@ -205,7 +205,7 @@ build() {
   : >"$log"
   cmake --preset "$preset" "${options[@]}" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake failed; see $log"; }
   run_with_progress "build" "$log" cmake --build --preset "$preset" --parallel "$(compile_jobs)" \
-    --target atoll-coordinator atoll-worker atollctl atoll-data 7>&- 8>&- || {  # a sleep of its progress outlives it
+    --target atoll-coordinator atoll-worker atoll-model atollctl atoll-data 7>&- 8>&- || {  # a sleep of its progress outlives it
     grep -nE -A8 'error:|FAILED' "$log" | head -n 40 >&2 || true
     fail "the build failed; see $log"
   }
@@ -491,7 +491,7 @@ finish() {
   if [ "$kill_one" = yes ]; then sed 's/^/   /' "$logs/kill.log"; fi
   "$bin/atollctl" --coordinator "$coordinator" export --out "$dir/model.safetensors" | sed 's/^/   /'
   say "What it writes now"
-  "$bin/atoll-worker" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
+  "$bin/atoll-model" generate --coordinator "$coordinator" --prompt "$prompt" --tokens 240 --temperature 0.7 --top-k 40 \
     --seed 1 --threads 1 2>>"$logs/generate.log" | sed 's/^/   /'
   remember_rounds
   touch "$dir/finished"
@@ -502,8 +502,8 @@ finish() {
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
    train further    $again$dir_option
-   write more       $here/$bin/atoll-worker generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
-   more workers     $again$dir_option --workers $((wanted + 1))
+  write more       $here/$bin/atoll-model generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
+  more workers     $again$dir_option --workers $((wanted + 1))
    start over       $again --fresh$dir_option
 HERE
 }

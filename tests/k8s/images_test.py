@@ -18,7 +18,7 @@ from live.engine import BASE, SOURCE, Engine, base_archive, run, skip, version  
 from live.images import LOCKED_DOWN, expect  # noqa: E402
 from live.registry import Registry  # noqa: E402
 
-PROGRAMS = {"coordinator": ["atoll-coordinator", "atollctl", "atoll-data"], "worker-cpu": ["atoll-worker"]}
+PROGRAMS = {"coordinator": ["atoll-coordinator", "atollctl", "atoll-data"], "worker-cpu": ["atoll-worker", "atoll-model"]}
 
 
 def release(engine, registry, parts, key, clone):
