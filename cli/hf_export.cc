@@ -27,7 +27,7 @@ absl::StatusOr<TokenizerFiles> TokenizerForExport(const RunOptions& run, const H
   }
   if (run.data.tokenizer == kGpt2Tokenizer && run.model.vocabulary() > kGpt2EndOfText) {
     if (!tokenizer.ids.begin) tokenizer.ids.begin = kGpt2EndOfText;
-    if (!tokenizer.ids.end) tokenizer.ids.end = kGpt2EndOfText;
+    if (tokenizer.ids.ends.empty()) tokenizer.ids.ends = {kGpt2EndOfText};
   }
   return tokenizer;
 }

@@ -73,17 +73,29 @@ void Put(nlohmann::ordered_json& json, const std::string& path, const HfValue& v
   *place = ToJson(value);
 }
 
+/// Null, a number, or a list of several.
+nlohmann::ordered_json IdsOf(const std::vector<int64_t>& ids) {
+  if (ids.empty()) return nullptr;
+  return ids.size() == 1 ? nlohmann::ordered_json(ids.front()) : nlohmann::ordered_json(ids);
+}
+
 nlohmann::ordered_json IdOf(const std::optional<int64_t>& id) {
   return id ? nlohmann::ordered_json(*id) : nlohmann::ordered_json(nullptr);
 }
 
-std::optional<int64_t> IdIn(const Json& json, const char* name, uint32_t vocabulary) {
-  const Json* id = JsonAt(json, name);
-  if (id != nullptr && id->is_array() && !id->empty()) id = &id->front();
-  if (id == nullptr || !id->is_number_unsigned()) return std::nullopt;
-  const auto value = id->get<uint64_t>();
-  if (value >= vocabulary) return std::nullopt;
-  return static_cast<int64_t>(value);
+// No model has as many tokens that end a text; it bounds what an export copies.
+constexpr size_t kMaxIds = 256;
+
+/// A number, or a list of them.
+std::vector<int64_t> IdsIn(const Json& json, const char* name, uint32_t vocabulary) {
+  const Json* const found = JsonAt(json, name);
+  if (found == nullptr) return {};
+  std::vector<int64_t> ids;
+  for (const Json& id : found->is_array() ? *found : Json::array({*found})) {
+    if (ids.size() == kMaxIds) break;
+    if (id.is_number_unsigned() && id.get<uint64_t>() < vocabulary) ids.push_back(id.get<int64_t>());
+  }
+  return ids;
 }
 
 }  // namespace
@@ -110,7 +122,10 @@ absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::s
 HfTokenIds TokenIdsOf(std::string_view text, uint32_t vocabulary) {
   const auto json = ParseBoundedJson(text, kHfConfigBounds);
   if (!json.ok()) return {};
-  return {.begin = IdIn(*json, "bos_token_id", vocabulary), .end = IdIn(*json, "eos_token_id", vocabulary)};
+  HfTokenIds ids = {.ends = IdsIn(*json, "eos_token_id", vocabulary)};
+  const std::vector<int64_t> begins = IdsIn(*json, "bos_token_id", vocabulary);
+  if (!begins.empty()) ids.begin = begins.front();
+  return ids;
 }
 
 std::string HfConfigText(const HfLayout& layout, FileDtype dtype, const HfTokenIds& ids) {
@@ -121,7 +136,7 @@ std::string HfConfigText(const HfLayout& layout, FileDtype dtype, const HfTokenI
     if (field.written) Put(json, field.names.front(), field.value);
   }
   json["bos_token_id"] = IdOf(ids.begin);
-  json["eos_token_id"] = IdOf(ids.end);
+  json["eos_token_id"] = IdsOf(ids.ends);
   // Readers of before 2026 know this name only, and newer ones still read it.
   json["torch_dtype"] = TorchName(dtype);
   return json.dump(2) + "\n";
@@ -131,7 +146,7 @@ std::string HfGenerationConfigText(const HfTokenIds& ids) {
   nlohmann::ordered_json json;
   json["_from_model_config"] = true;
   if (ids.begin) json["bos_token_id"] = *ids.begin;
-  if (ids.end) json["eos_token_id"] = *ids.end;
+  if (!ids.ends.empty()) json["eos_token_id"] = IdsOf(ids.ends);
   return json.dump(2) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/hf/layout.h"
@@ -21,15 +22,15 @@ inline constexpr uint64_t kMaxHfConfigBytes = uint64_t{1} << 20;
 /// not looked at.
 absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::string_view source);
 
-/// The tokens that begin and end a text; nullopt: unknown, or none.
+/// The tokens that begin and end a text; nullopt or empty: unknown, or none.
 struct HfTokenIds {
   std::optional<int64_t> begin = {};  // bos_token_id
-  std::optional<int64_t> end = {};    // eos_token_id
+  std::vector<int64_t> ends = {};     // eos_token_id: each of them ends a text
   friend bool operator==(const HfTokenIds&, const HfTokenIds&) = default;
 };
 
-/// Those of a config.json or generation_config.json; of a list the first one. Nothing from a text that is not
-/// such a file, and no id that is negative or not below `vocabulary`.
+/// Those of a config.json or generation_config.json. Nothing from a text that is not such a file, no id that
+/// is negative or not below `vocabulary`, and at most 256 of them.
 HfTokenIds TokenIdsOf(std::string_view text, uint32_t vocabulary);
 
 /// The contents of config.json, for tensors of this dtype.

@@ -27,9 +27,9 @@ absl::StatusOr<HfTokenIds> ReadIds(const std::string& folder, uint32_t vocabular
     const auto text = ReadFile(JoinPath(folder, name), kMaxHfConfigBytes);
     if (absl::IsNotFound(text.status())) continue;
     ATOLL_RETURN_IF_ERROR(text.status());
-    const HfTokenIds found = TokenIdsOf(*text, vocabulary);
+    HfTokenIds found = TokenIdsOf(*text, vocabulary);
     if (!ids.begin) ids.begin = found.begin;
-    if (!ids.end) ids.end = found.end;
+    if (ids.ends.empty()) ids.ends = std::move(found.ends);
   }
   return ids;
 }

@@ -28,7 +28,8 @@ void FuzzHfConfig(FuzzInput in) {
   static const HfLayout layout = SmallLayout();
   static_cast<void>(CheckHfConfig(text, layout, "input"));
   const HfTokenIds ids = TokenIdsOf(text, 16);
-  for (const auto& id : {ids.begin, ids.end}) ATOLL_FUZZ_REQUIRE(!id || (*id >= 0 && *id < 16));
+  for (const int64_t id : ids.ends) ATOLL_FUZZ_REQUIRE(id >= 0 && id < 16);
+  ATOLL_FUZZ_REQUIRE(!ids.begin || (*ids.begin >= 0 && *ids.begin < 16));
   const std::string written = HfConfigText(layout, FileDtype::kBf16, ids);
   ATOLL_FUZZ_REQUIRE(CheckHfConfig(written, layout, "written").ok());
   ATOLL_FUZZ_REQUIRE(TokenIdsOf(written, 16) == ids);

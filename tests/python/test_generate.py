@@ -66,6 +66,10 @@ class GenerateTest(unittest.TestCase):
         model.generation_config.eos_token_id = end
         model.save_pretrained(self.folder)
         self.assertEqual(self.numbers(*greedy), expected[:first])
+        other = next(token for token in range(256) if token not in expected)
+        model.generation_config.eos_token_id = [other, end]  # each of them ends a text, as in Llama 3
+        model.save_pretrained(self.folder)
+        self.assertEqual(self.numbers(*greedy), expected[:first])
         model.generation_config.eos_token_id = None
         model.save_pretrained(self.folder)
         text = self.generate(*greedy, "--tokenizer", "bytes", "--prompt", "ab")

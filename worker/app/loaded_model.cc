@@ -66,7 +66,8 @@ std::vector<TokenId> EndingsOf(const std::string& folder, uint32_t vocabulary) {
   for (const char* const name : {"generation_config.json", "config.json"}) {
     const auto text = ReadFile(JoinPath(folder, name), kMaxHfConfigBytes);
     if (!text.ok()) continue;
-    if (const auto end = TokenIdsOf(*text, vocabulary).end) return {static_cast<TokenId>(*end)};
+    const std::vector<int64_t> ends = TokenIdsOf(*text, vocabulary).ends;
+    if (!ends.empty()) return {ends.begin(), ends.end()};
   }
   return {};
 }

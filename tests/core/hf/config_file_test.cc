@@ -138,12 +138,12 @@ TEST(HfConfig, WhatIsWrittenIsAccepted) {
     GptOptions options = Small();
     options.tied_embeddings = tied;
     const HfLayout layout = Gpt2Layout(options);
-    const std::string text = HfConfigText(layout, FileDtype::kBf16, {.begin = 1, .end = 2});
+    const std::string text = HfConfigText(layout, FileDtype::kBf16, {.begin = 1, .ends = {2}});
     EXPECT_EQ(Problem(text, layout), "");
     EXPECT_THAT(text, AllOf(HasSubstr(R"("torch_dtype": "bfloat16")"), HasSubstr(R"("bos_token_id": 1)"),
                             HasSubstr(R"("n_ctx": 32)"), HasSubstr(R"("resid_pdrop": 0.25)"),
                             HasSubstr(R"("n_inner": 256)"), HasSubstr("\"GPT2LMHeadModel\"")));
-    EXPECT_EQ(TokenIdsOf(text, 256), (HfTokenIds{.begin = 1, .end = 2}));
+    EXPECT_EQ(TokenIdsOf(text, 256), (HfTokenIds{.begin = 1, .ends = {2}}));
     EXPECT_EQ(TokenIdsOf(text, 2), (HfTokenIds{.begin = 1})) << "2 is not below 2";
   }
 }
@@ -152,15 +152,25 @@ TEST(HfConfig, UnknownTokenIdsAreNull) {
   EXPECT_THAT(HfConfigText(Gpt2Layout(Small()), FileDtype::kF32, {}),
               AllOf(HasSubstr(R"("bos_token_id": null)"), HasSubstr(R"("eos_token_id": null)")));
   EXPECT_THAT(HfGenerationConfigText({}), Not(HasSubstr("token_id")));
-  EXPECT_THAT(HfGenerationConfigText({.begin = 3, .end = 4}), HasSubstr(R"("eos_token_id": 4)"));
+  EXPECT_THAT(HfGenerationConfigText({.begin = 3, .ends = {4}}), HasSubstr(R"("eos_token_id": 4)"));
 }
 
 TEST(HfConfig, TokenIdsAreReadFromOtherFiles) {
   EXPECT_EQ(TokenIdsOf(R"({"bos_token_id": 5, "eos_token_id": [7, 8]})", 100),
-            (HfTokenIds{.begin = 5, .end = 7}));
+            (HfTokenIds{.begin = 5, .ends = {7, 8}}));
+  EXPECT_EQ(TokenIdsOf(R"({"eos_token_id": [7, 100, "x", 8]})", 100), (HfTokenIds{.ends = {7, 8}}));
   for (const char* const text : {"", "[]", "{}", R"({"bos_token_id": -1, "eos_token_id": "x"})",
                                  R"({"bos_token_id": null, "eos_token_id": []})"}) {
     EXPECT_EQ(TokenIdsOf(text, 100), HfTokenIds()) << text;
+  }
+}
+
+// As Llama 3 has them: a chat ends at another token than a text.
+TEST(HfConfig, SeveralTokensMayEndAText) {
+  const HfTokenIds ids = {.begin = 3, .ends = {4, 9}};
+  for (const std::string& text :
+       {HfConfigText(Gpt2Layout(Small()), FileDtype::kF32, ids), HfGenerationConfigText(ids)}) {
+    EXPECT_EQ(TokenIdsOf(text, 100), ids) << text;
   }
 }
 

@@ -165,7 +165,7 @@ TEST_F(HfFolderTest, TheTokenizersFilesAreCopied) {
   const SampleModel model;
   HfFolderContents contents = model.Contents();
   contents.tokenizer.files = {{.name = "merges.txt", .contents = "a b\n"}};
-  contents.tokenizer.ids = {.begin = 3, .end = 4};
+  contents.tokenizer.ids = {.begin = 3, .ends = {4}};
   EXPECT_THAT(Write(contents), Contains("merges.txt"));
   EXPECT_EQ(ReadFile(dir_.File("merges.txt")).value(), "a b\n");
   EXPECT_THAT(ReadFile(dir_.File("generation_config.json")).value(), HasSubstr("\"eos_token_id\": 4"));

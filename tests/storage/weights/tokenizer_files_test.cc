@@ -34,7 +34,7 @@ TEST_F(TokenizerFilesTest, ReadsKnownNamesOnly) {
   EXPECT_EQ(tokenizer->files[0].name, "tokenizer.json");
   EXPECT_EQ(tokenizer->files[0].contents, "{\"model\": {}}");
   EXPECT_EQ(tokenizer->files[1].name, "merges.txt");
-  EXPECT_EQ(tokenizer->ids, (HfTokenIds{.begin = 1, .end = 5}));
+  EXPECT_EQ(tokenizer->ids, (HfTokenIds{.begin = 1, .ends = {5, 6}}));
 }
 
 TEST_F(TokenizerFilesTest, ABrokenFileIsNamed) {
