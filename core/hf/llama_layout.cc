@@ -13,8 +13,12 @@ using Fields = std::vector<HfField>;
 
 HfValue Number(uint32_t value) { return int64_t{value}; }
 
+// Of Qwen2Config and Qwen3Config. A Llama's are one of each head, and the width divided by the heads.
+constexpr uint32_t kQwenKeyValueHeads = 32;
+constexpr uint32_t kQwen3HeadDim = 128;
+
 /// Widths and counts, which every file says: transformers' defaults are those of some large model.
-void AddSizes(const LlamaOptions& options, Fields& fields) {
+void AddSizes(const LlamaOptions& options, const std::string& model_type, Fields& fields) {
   const auto add = [&](const char* name, uint32_t value, const char* setting) {
     fields.push_back(
         {.names = {name}, .value = Number(value), .setting = absl::StrCat("model.llama.", setting)});
@@ -29,14 +33,16 @@ void AddSizes(const LlamaOptions& options, Fields& fields) {
                     .value = Number(options.context),
                     .setting = "model.llama.context",
                     .compare = HfCompare::kAtLeast});
-  fields.push_back({.names = {"num_key_value_heads"},
+  HfField groups = {.names = {"num_key_value_heads"},
                     .value = Number(options.key_value_heads()),
                     .setting = "model.llama.kv_heads",
-                    .absent = Number(options.heads)});
+                    .absent = Number(model_type == "llama" ? options.heads : kQwenKeyValueHeads)};
+  if (options.key_value_heads() == options.heads) groups.same = {HfValue()};
+  fields.push_back(std::move(groups));
   HfField head = {.names = {"head_dim"},
                   .value = Number(options.head_width()),
                   .setting = "model.llama.head_dim",
-                  .absent = Number(options.width / options.heads)};
+                  .absent = Number(model_type == "qwen3" ? kQwen3HeadDim : options.width / options.heads)};
   if (options.head_width() == options.width / options.heads) head.same = {HfValue()};
   fields.push_back(std::move(head));
 }
@@ -109,7 +115,7 @@ std::optional<HfLayout> LlamaLayout(const LlamaOptions& options) {
   if (options.tied_embeddings) {
     layout.tied = {.name = "lm_head.weight", .tensor = LlamaTensorIndex(options).embedding};
   }
-  AddSizes(options, layout.fields);
+  AddSizes(options, layout.model_type, layout.fields);
   AddRotaryPositions(options, layout.fields);
   AddRest(options, layout.model_type, layout.fields);
   return layout;

@@ -60,6 +60,9 @@ class Fields {
     return absent;
   }
 
+  /// Whether the field is there, if only as null.
+  bool Has(const char* name) const { return JsonAt(config_, name) != nullptr; }
+
   /// Whether the field is there and holds this text.
   bool Says(Names names, const char* text) const {
     const Json* const value = Find(names);
@@ -115,11 +118,14 @@ RopeScaling ScalingOf(Fields& fields) {
           .original_context = fields.Count(original, std::nullopt)};
 }
 
+/// The defaults are those of LlamaConfig, Qwen2Config and Qwen3Config. 0: follows from the other sizes.
 LlamaOptions LlamaOf(Fields& fields, const std::string& type) {
+  const uint32_t groups = type == "llama" || fields.Has("num_key_value_heads") ? 0 : 32;
+  const uint32_t head_dim = type != "qwen3" || fields.Has("head_dim") ? 0 : 128;
   return {.layers = fields.Count({"num_hidden_layers"}, std::nullopt, kMaxLayers),
           .heads = fields.Count({"num_attention_heads"}, std::nullopt),
-          .kv_heads = fields.Count({"num_key_value_heads"}, 0),
-          .head_dim = fields.Count({"head_dim"}, 0),
+          .kv_heads = fields.Count({"num_key_value_heads"}, groups),
+          .head_dim = fields.Count({"head_dim"}, head_dim),
           .width = fields.Count({"hidden_size"}, std::nullopt),
           .intermediate = fields.Count({"intermediate_size"}, std::nullopt),
           .context = fields.Count({"max_position_embeddings"}, std::nullopt),

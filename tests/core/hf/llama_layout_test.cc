@@ -1,5 +1,6 @@
 #include "core/hf/llama_layout.h"
 
+#include "absl/strings/str_replace.h"
 #include "core/hf/config_file.h"
 #include "core/llama_shape.h"
 #include "gmock/gmock.h"
@@ -107,6 +108,31 @@ TEST(LlamaLayout, HeadsMayHaveTheirOwnWidth) {
   EXPECT_EQ(Problem(Config(R"("model_type": "llama", "head_dim": 16)"), options), "");
   EXPECT_EQ(Problem(Config(R"("model_type": "llama")"), options),
             "config.json: head_dim is missing, which means 8; the run has 16 (model.llama.head_dim)");
+}
+
+// What Qwen2Config and Qwen3Config take for a field that is missing differs from LlamaConfig.
+TEST(LlamaLayout, MissingSizesHaveTheDefaultsOfTheFamily) {
+  LlamaOptions options = Small();
+  options.kv_heads = 0;
+  const std::string config =
+      absl::StrReplaceAll(Config(R"("model_type": "llama")"), {{R"("num_key_value_heads": 2, )", ""}});
+  const std::string null =
+      absl::StrReplaceAll(Config(R"("model_type": "llama")"),
+                          {{R"("num_key_value_heads": 2)", R"("num_key_value_heads": null)"}});
+  EXPECT_EQ(Problem(config, options), "");
+  EXPECT_EQ(Problem(null, options), "");
+  options.qk_norm = true;
+  const std::string qwen3 = absl::StrReplaceAll(config, {{"\"llama\"", "\"qwen3\""}});
+  EXPECT_EQ(
+      Problem(qwen3, options),
+      "config.json: num_key_value_heads is missing, which means 32; the run has 4 (model.llama.kv_heads). "
+      "Also: head_dim is missing, which means 128; the run has 8 (model.llama.head_dim)");
+  options.heads = 32;
+  options.head_dim = 128;
+  EXPECT_EQ(
+      Problem(absl::StrReplaceAll(qwen3, {{R"("num_attention_heads": 4)", R"("num_attention_heads": 32)"}}),
+              options),
+      "");
 }
 
 TEST(LlamaLayout, OtherVariantsAreRejected) {

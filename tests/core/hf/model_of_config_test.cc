@@ -53,6 +53,23 @@ TEST(ModelOfHfConfig, ReadsTheRotaryPositionsOfTransformers5) {
   EXPECT_FALSE(read->llama()->tied_embeddings);
 }
 
+TEST(ModelOfHfConfig, MissingSizesHaveTheDefaultsOfTheFamily) {
+  const auto read = [](const std::string& type) {
+    return ModelOfHfConfig(
+               absl::StrCat(R"({"num_hidden_layers": 2, "num_attention_heads": 64, "hidden_size": 1024,
+                   "intermediate_size": 96, "max_position_embeddings": 64, "vocab_size": 256, "model_type": ")",
+                            type, "\"}"),
+               "config.json")
+        .value();
+  };
+  EXPECT_EQ(read("llama").llama()->key_value_heads(), 64u);
+  EXPECT_EQ(read("llama").llama()->head_width(), 16u);
+  EXPECT_EQ(read("qwen2").llama()->key_value_heads(), 32u);
+  EXPECT_EQ(read("qwen2").llama()->head_width(), 16u);
+  EXPECT_EQ(read("qwen3").llama()->key_value_heads(), 32u);
+  EXPECT_EQ(read("qwen3").llama()->head_width(), 128u);
+}
+
 TEST(ModelOfHfConfig, NamesWhatItCannotRead) {
   const std::string config = ConfigOf(FindModelPreset("smollm2-135m")->model);
   const auto problem = [&](const std::string& from, const std::string& to) {
