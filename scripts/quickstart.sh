@@ -502,8 +502,8 @@ finish() {
    run directory    $dir (coordinator's state: $dir/coordinator, tokens: $dir/tokens)
    logs             $logs
    train further    $again$dir_option
-  write more       $here/$bin/atoll-model generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
-  more workers     $again$dir_option --workers $((wanted + 1))
+   write more       $here/$bin/atoll-model generate --model $quoted_dir/model.safetensors --config $quoted_dir/run.yaml --prompt "The "
+   more workers     $again$dir_option --workers $((wanted + 1))
    start over       $again --fresh$dir_option
 HERE
 }
