@@ -173,15 +173,21 @@ class FolderTest(RunTest):
         self.need_native()
         self.tokenize(self.folder / "tokens", [ROOT / "README.md"])
         model = llama(transformers.LlamaConfig)
-        batch = 4
+        batches, batch = 3, 4
         hub = self.seeded(model, llama_run(more_sections={
             "run": {"name": "both", "workers": 2, "rounds": 2}, "inner": {"steps": 3, "batch": batch, "learning_rate": 1e-3},
-            "data": {"tokenizer": "bytes", "mode": "local"}, "evaluation": {"every": 1, "batches": 8}}))
+            "data": {"tokenizer": "bytes", "mode": "local"}, "evaluation": {"every": 1, "batches": batches}}))
         native = self.start_native(hub, "w0", self.folder / "tokens", self.folder / "w0", self.folder / "w0.log")
         windows = self.windows("train_000.bin", 64)
         mine = llama(transformers.LlamaConfig).train()
         optimizer = torch.optim.AdamW(mine.parameters(), lr=1e-3)
-        with atoll.join(hub.data, mine, optimizer, **self.options("w1")) as run:
+        held_out = self.windows("val.bin", batches * batch)
+
+        def evaluate(model, _):  # either worker may be asked
+            with torch.no_grad():
+                return self.loss(model, held_out).item()
+
+        with atoll.join(hub.data, mine, optimizer, evaluate=evaluate, **self.options("w1")) as run:
             self.assertEqual(run.context, POSITIONS)
             for rows in run.steps(windows[at:at + batch] for at in itertools.cycle(range(0, 60, batch))):
                 self.loss(mine, rows).backward()
@@ -192,7 +198,7 @@ class FolderTest(RunTest):
         trained = self.loaded(self.exported(hub))
         losses = {int(point["version"]): point["value"] for point in hub.metrics() if point["name"] == "validation/loss"}
         with torch.no_grad():
-            loss = self.loss(trained, self.windows("val.bin", 8 * batch)).item()
+            loss = self.loss(trained, held_out).item()
         self.assertAlmostEqual(losses[2], loss, delta=1e-4 * loss)
         self.assertLess(losses[2], losses[0])
 
