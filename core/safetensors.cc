@@ -24,6 +24,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 constexpr uint64_t kLengthBytes = 8;
 // A tensor is an object of three members, two of which are lists.
 constexpr JsonBounds kHeaderBounds = {.depth = 4, .values = kMaxTensors * (16 + kMaxTensorRank)};
+constexpr char kIncomplete[] = "; if it was copied or downloaded, do that again";
 // Of the metadata.
 constexpr char kBaseKey[] = "base_fingerprint";
 constexpr char kEmbeddingsKey[] = "embeddings";
@@ -63,18 +64,26 @@ absl::StatusOr<std::pair<uint64_t, SafetensorsEntry>> ParseEntry(const std::stri
   if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
     return bad("has bad data_offsets");
   const uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
-  if (begin > end || end > data.size()) return bad("reaches beyond the end of the file");
+  if (begin > end) return bad("has data_offsets that end before they begin");
+  if (end > data.size()) return bad(absl::StrCat("reaches beyond the end of the file", kIncomplete));
   if (end - begin != bytes) return bad("has a range that does not fit its shape and dtype");
   entry.bytes = data.subspan(begin, bytes);
   return std::pair(begin, std::move(entry));
 }
 
 absl::StatusOr<Json> ParseHeader(std::span<const std::byte> file, std::string_view source) {
-  if (file.size() < kLengthBytes) return Bad(source, "it is shorter than 8 bytes");
+  if (file.size() < kLengthBytes) {
+    return Bad(source, absl::StrCat("it is shorter than 8 bytes", kIncomplete));
+  }
   uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
-  if (length > kMaxSafetensorsHeader || length > file.size() - kLengthBytes) {
-    return Bad(source, absl::StrFormat("its header claims %d bytes", length));
+  if (length > kMaxSafetensorsHeader) {
+    return Bad(source, absl::StrFormat("its header claims %d bytes; at most %d are allowed", length,
+                                       kMaxSafetensorsHeader));
+  }
+  if (length > file.size() - kLengthBytes) {
+    return Bad(source,
+               absl::StrFormat("its header claims %d bytes, more than follow%s", length, kIncomplete));
   }
   const char* text = reinterpret_cast<const char*>(file.data() + kLengthBytes);
   // The format says so, and JSON may begin with spaces.
@@ -155,8 +164,7 @@ absl::StatusOr<std::set<std::string>> ListedNames(const SafetensorsFile& file, c
   for (const Json& name : *names) {
     if (!name.is_string()) {
       const std::string shown = name.dump(-1, ' ', false, Json::error_handler_t::replace);
-      return WrongMetadata(source, key,
-                           absl::StrCat("lists ", ForeignName(shown), ", which is no name"));
+      return WrongMetadata(source, key, absl::StrCat("lists ", ForeignName(shown), ", which is no name"));
     }
     const auto text = name.get<std::string>();
     if (!known.contains(text)) {

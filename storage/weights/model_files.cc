@@ -106,7 +106,14 @@ absl::Status ModelFiles::AddIndexed(const std::string& index) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(index, kMaxHfIndexBytes));
   ATOLL_ASSIGN_OR_RETURN(const ShardIndex shards, ParseShardIndex(text, index));
   for (const auto& [file, tensors] : shards) {
-    ATOLL_RETURN_IF_ERROR(AddFile(JoinPath(FolderOf(index), file), &tensors));
+    const absl::Status added = AddFile(JoinPath(FolderOf(index), file), &tensors);
+    if (absl::IsNotFound(added)) {
+      return absl::NotFoundError(
+          absl::StrFormat("%s; %s says that %d of the model's tensors are there, from '%s' on: copy or "
+                          "download all files of the model",
+                          std::string(added.message()), index, tensors.size(), ForeignName(tensors.front())));
+    }
+    ATOLL_RETURN_IF_ERROR(added);
   }
   return absl::OkStatus();
 }

@@ -100,7 +100,8 @@ TEST_F(ModelFilesTest, TheIndexAndItsFilesMustAgree) {
       HasSubstr("m.safetensors: tensor 'b.wieght' is missing; the index says that it is here; did you mean "
                 "'b.weight'?"));
   EXPECT_THAT(with(R"("a.weight": "m.safetensors", "z": "absent.safetensors", "b.weight": "m.safetensors")"),
-              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("absent.safetensors")));
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("absent.safetensors: No such file or directory; "),
+                    HasSubstr("index.json says that 1 of the model's tensors are there, from 'z' on")));
   EXPECT_THAT(with(R"("a.weight": "../m.safetensors")"), HasSubstr("in the folder of the index"));
 }
 
