@@ -124,5 +124,6 @@ RULES = {
     "torchscript-model.md": Rule({"Save the model": (), "Describe the run": (), "Train": (), "Use the result": ()}, python="system"),
     "hugging-face-checkpoint.md": Rule({
         "Get the checkpoint": (), "Describe the run": (), "Train": (), "Export the result": (), "Load it in transformers": ()}, python="interop"),
+    "use-the-result.md": Rule({"Get the tokenizer": (), "Export": (), "transformers": ()}, given=A_RUN, python="interop"),
     "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }
