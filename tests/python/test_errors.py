@@ -35,6 +35,17 @@ class ErrorsTest(RunTest):
             self.assertRegex(refused["message"], text)
         self.assertRegex(hub.ctl("events"), "JOIN_REFUSED .* the model of worker 'w1' is not the run's: ")
 
+    def test_a_model_that_changed_between_two_lives_of_a_worker(self):
+        hub = self.coordinator(rounds=3)
+        self.join_and_leave(hub)
+        head = hub.head()
+        changed = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+        with self.assertRaisesRegex(atoll.InvalidArgument, r"the model is not that of the run: tensor '0.weight' has shape \[6, 4\], and \[5, 4\] in the run"):
+            self.join(hub.data, changed, torch.optim.SGD(changed.parameters(), lr=0.1), name="seeder")
+        self.assertEqual(hub.head(), head)
+        with self.join(hub.data, *model_and_optimizer(), name="seeder") as run:  # what it kept is as it was
+            run.stop()
+
     def join_and_leave(self, hub):
         """The id of the run."""
         model, optimizer = model_and_optimizer()
