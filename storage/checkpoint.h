@@ -41,6 +41,12 @@ struct CheckpointManifest {
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
+/// What an opened checkpoint is for.
+enum class CheckpointUse : uint8_t {
+  kRead = 1,
+  kRestore = 2,  // an end of the process while it is open counts as one in the middle of a restore
+};
+
 /// A checkpoint as found on disk.
 struct CheckpointEntry {
   CheckpointManifest manifest = {};  // only `name` if the manifest itself is damaged

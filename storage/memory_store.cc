@@ -69,10 +69,12 @@ class MemoryStore final : public RunStore {
   absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override;
   absl::Status ReadInto(const FragmentLayout& layout, Version version,
                         const FragmentTensorsTarget& target) override;
+  absl::Status ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                         std::span<float> values) override;
   absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override;
   absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override;
   absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override;
-  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override;
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name, CheckpointUse use) override;
   absl::Status DeleteCheckpoint(const std::string& name) override;
   absl::Status BeginEpoch(const EpochStart& start) override;
   absl::StatusOr<uint64_t> DiskBytes() override;
@@ -294,6 +296,17 @@ absl::Status MemoryStore::ReadInto(const FragmentLayout& layout, Version version
   return absl::OkStatus();
 }
 
+absl::Status MemoryStore::ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                                    std::span<float> values) {
+  MutexLock lock(&disk_->mutex);
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckRead(layout, version));
+  ATOLL_RETURN_IF_ERROR(CheckRange(store_index_.stored(layout.id), from, values.size()));
+  const FragmentTensors& tensors = disk_->tensors.at({layout.id, version});
+  const std::vector<float>& vector = from.vector == 0 ? tensors.parameters : tensors.state[from.vector - 1];
+  std::ranges::copy(std::span(vector).subspan(from.first, values.size()), values.begin());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RoundRecord> MemoryStore::ReadRound(FragmentId fragment, Version version) {
   MutexLock lock(&disk_->mutex);
   const auto found = disk_->meta.find(meta_keys::Round(fragment, version));
@@ -344,7 +357,7 @@ absl::StatusOr<std::vector<CheckpointEntry>> MemoryStore::ListCheckpoints(bool) 
   return entries;
 }
 
-absl::StatusOr<OpenedCheckpoint> MemoryStore::OpenCheckpoint(const std::string& name) {
+absl::StatusOr<OpenedCheckpoint> MemoryStore::OpenCheckpoint(const std::string& name, CheckpointUse) {
   const std::shared_ptr<MemoryDisk> copy = NewMemoryDisk();
   CheckpointManifest manifest;
   {

@@ -60,4 +60,13 @@ absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget&
   return CheckTensors(stored.fragment, stored.elements, stored.state_vectors, view);
 }
 
+absl::Status CheckRange(const StoredEntry& stored, const VectorPosition& from, uint64_t elements) {
+  const bool inside = from.vector <= stored.state_vectors && from.first <= stored.elements &&
+                      elements <= stored.elements - from.first;
+  if (inside) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "read of fragment %d: %d elements of vector %d from element %d on; stored are %d vectors of %d",
+      stored.fragment.value(), elements, from.vector, from.first, stored.state_vectors + 1, stored.elements));
+}
+
 }  // namespace atl

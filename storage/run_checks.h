@@ -24,6 +24,8 @@ absl::Status CheckTensors(FragmentId fragment, uint64_t elements, size_t state_v
 
 /// `target` has the entry's shape.
 absl::Status CheckTarget(const StoredEntry& stored, const FragmentTensorsTarget& target);
+/// The entry has these elements.
+absl::Status CheckRange(const StoredEntry& stored, const VectorPosition& from, uint64_t elements);
 
 }  // namespace atl
 

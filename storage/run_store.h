@@ -197,6 +197,13 @@ class Upload {
   virtual void Discard() = 0;
 };
 
+/// The beginning of a range in one vector of a fragment: vector 0 is the parameters, 1.. the outer
+/// optimizer's state.
+struct VectorPosition {
+  uint32_t vector = 0;
+  uint64_t first = 0;  // element
+};
+
 /// A source of versions and payloads: a run, or a checkpoint of one. Thread-safe.
 class VersionSource {
  public:
@@ -207,6 +214,10 @@ class VersionSource {
   /// NotFound names the kept versions; DataLoss names the damaged chunk.
   virtual absl::Status ReadInto(const FragmentLayout& layout, Version version,
                                 const FragmentTensorsTarget& target) = 0;
+  /// Fills `values` with the elements from `from` on, for readers that cannot hold a whole vector. The same
+  /// errors, and InvalidArgument for a range that the vector does not have.
+  virtual absl::Status ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                                 std::span<float> values) = 0;
   absl::StatusOr<FragmentTensors> ReadVersion(const FragmentLayout& layout, Version version);
   /// NotFound if it was not accepted or is no longer kept; DataLoss if it should exist but is gone.
   virtual absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) = 0;
@@ -217,7 +228,8 @@ struct OpenedCheckpoint {
   CheckpointManifest manifest;
   Recovery recovery;
   std::unique_ptr<VersionSource> source;
-  /// While it lives, an end of the process counts as one in the middle of a restore. Null: not recorded.
+  /// kRestore: an end of the process while it lives counts as one in the middle of a restore. Null: not
+  /// recorded.
   std::shared_ptr<const void> note = nullptr;
 };
 
@@ -305,7 +317,7 @@ class RunStore : public VersionSource {
   /// By time of creation. `check`: reads every file and compares its checksum.
   virtual absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) = 0;
   /// Checks every file first. NotFound; DataLoss names the file.
-  virtual absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) = 0;
+  virtual absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name, CheckpointUse use) = 0;
   /// NotFound.
   virtual absl::Status DeleteCheckpoint(const std::string& name) = 0;
 

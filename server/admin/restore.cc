@@ -89,7 +89,8 @@ absl::StatusOr<RestoreResult> Replace(const CoordinatorContext& context, RoundDr
 
 absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, RoundDriver& driver,
                                          const std::string& checkpoint) {
-  ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened, context.store->OpenCheckpoint(checkpoint));
+  ATOLL_ASSIGN_OR_RETURN(OpenedCheckpoint opened,
+                         context.store->OpenCheckpoint(checkpoint, CheckpointUse::kRestore));
   ATOLL_RETURN_IF_ERROR(CheckSameRun(opened, context));
   const ConfigPtr config = context.config();
   MergeEngine engine(1, config->run.pull_codec, config->run.pull_delta);

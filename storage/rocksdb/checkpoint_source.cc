@@ -38,6 +38,14 @@ absl::Status CheckpointSource::ReadInto(const FragmentLayout& layout, Version ve
   return shards_->Read(stored, version, target);
 }
 
+absl::Status CheckpointSource::ReadRange(const FragmentLayout& layout, Version version,
+                                         const VectorPosition& from, std::span<float> values) {
+  ATOLL_RETURN_IF_ERROR(store_index_.CheckRead(layout, version));
+  const StoredEntry& stored = store_index_.stored(layout.id);
+  ATOLL_RETURN_IF_ERROR(CheckRange(stored, from, values.size()));
+  return shards_->ReadRange(stored, version, from, values);
+}
+
 absl::StatusOr<std::unique_ptr<Payload>> CheckpointSource::OpenPayload(const ContributionKey& key) {
   const Contribution* contribution = store_index_.contributions().Find(key);
   if (contribution == nullptr) return absl::NotFoundError(absl::StrFormat("%s is not kept", Describe(key)));

@@ -26,6 +26,8 @@ class CheckpointSource final : public VersionSource {
   absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override;
   absl::Status ReadInto(const FragmentLayout& layout, Version version,
                         const FragmentTensorsTarget& target) override;
+  absl::Status ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                         std::span<float> values) override;
   absl::StatusOr<std::unique_ptr<Payload>> OpenPayload(const ContributionKey& key) override;
 
  private:

@@ -361,6 +361,18 @@ absl::Status RocksDbRunStore::ReadInto(const FragmentLayout& layout, Version ver
   return shards_->Read(stored, version, target);
 }
 
+absl::Status RocksDbRunStore::ReadRange(const FragmentLayout& layout, Version version,
+                                        const VectorPosition& from, std::span<float> values) {
+  StoredEntry stored;
+  {
+    MutexLock lock(&mutex_);
+    ATOLL_RETURN_IF_ERROR(store_index_.CheckRead(layout, version));
+    stored = store_index_.stored(layout.id);
+  }
+  ATOLL_RETURN_IF_ERROR(CheckRange(stored, from, values.size()));
+  return shards_->ReadRange(stored, version, from, values);
+}
+
 absl::StatusOr<CheckpointEntry> RocksDbRunStore::CreateCheckpoint(const CheckpointRequest& request) {
   {
     MutexLock lock(&mutex_);
@@ -379,10 +391,10 @@ absl::StatusOr<std::vector<CheckpointEntry>> RocksDbRunStore::ListCheckpoints(bo
   return checkpoints_.List(check);
 }
 
-absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::string& name) {
+absl::StatusOr<OpenedCheckpoint> RocksDbRunStore::OpenCheckpoint(const std::string& name, CheckpointUse use) {
   ATOLL_ASSIGN_OR_RETURN(CheckpointEntry entry, checkpoints_.Check(name));
   std::shared_ptr<const void> note;
-  {
+  if (use == CheckpointUse::kRestore) {
     MutexLock lock(&mutex_);
     if (store_index_.identity())
       note = WriteRestoreNote(dir_.restore_note(), name, store_index_.identity()->epoch);

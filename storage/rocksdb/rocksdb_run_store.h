@@ -61,10 +61,12 @@ class RocksDbRunStore final : public RunStore {
   absl::StatusOr<StoredEntry> Stored(FragmentId fragment) override;
   absl::Status ReadInto(const FragmentLayout& layout, Version version,
                         const FragmentTensorsTarget& target) override;
+  absl::Status ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                         std::span<float> values) override;
   absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override;
   absl::StatusOr<CheckpointEntry> CreateCheckpoint(const CheckpointRequest& request) override;
   absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override;
-  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override;
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name, CheckpointUse use) override;
   absl::Status DeleteCheckpoint(const std::string& name) override;
   absl::Status BeginEpoch(const EpochStart& start) override;
   absl::StatusOr<uint64_t> DiskBytes() override;

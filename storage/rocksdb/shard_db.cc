@@ -115,11 +115,11 @@ absl::Status ShardDb::Read(FragmentId fragment, Version version, const ChunkTarg
                      TensorKey(fragment, version, target.vector, target.chunk), &value);
   if (status.IsNotFound()) return absl::DataLossError(absl::StrFormat("%s: it is missing", what));
   ATOLL_RETURN_IF_ERROR(FromRocksDb(status, what));
-  if (value.size() != target.values.size_bytes()) {
-    return absl::DataLossError(
-        absl::StrFormat("%s: %d bytes instead of %d", what, value.size(), target.values.size_bytes()));
+  const uint64_t expected = target.of == 0 ? target.values.size_bytes() : target.of * sizeof(float);
+  if (value.size() != expected) {
+    return absl::DataLossError(absl::StrFormat("%s: %d bytes instead of %d", what, value.size(), expected));
   }
-  std::memcpy(target.values.data(), value.data(), value.size());
+  std::memcpy(target.values.data(), value.data() + target.first * sizeof(float), target.values.size_bytes());
   return absl::OkStatus();
 }
 

@@ -31,6 +31,9 @@ struct ChunkTarget {
   uint8_t vector = 0;
   uint32_t chunk = 0;
   std::span<float> values;  // filled
+  /// Set: `values` are a part of a chunk of `of` values, from the value `first` on.
+  uint64_t first = 0;
+  uint64_t of = 0;
 };
 
 /// One shard's tensors. Files are built aside, synced, and ingested; versions leave as whole files. After an

@@ -1,5 +1,6 @@
 #include "storage/rocksdb/shard_set.h"
 
+#include <algorithm>
 #include <latch>
 #include <system_error>
 #include <utility>
@@ -49,6 +50,23 @@ std::vector<ChunkTarget> TargetsOf(ShardId shard, const std::vector<Chunk>& chun
     }
   }
   return targets;
+}
+
+/// The parts of one shard's chunks that lie in the range.
+std::vector<ChunkTarget> PartsOf(ShardId shard, const std::vector<Chunk>& chunks, const VectorPosition& from,
+                                 std::span<float> values) {
+  std::vector<ChunkTarget> parts;
+  for (const Chunk& chunk : chunks) {
+    const uint64_t begin = std::max(chunk.begin, from.first);
+    const uint64_t end = std::min(chunk.end, from.first + values.size());
+    if (chunk.shard != shard || begin >= end) continue;
+    parts.push_back({.vector = static_cast<uint8_t>(from.vector),
+                     .chunk = chunk.index,
+                     .values = values.subspan(begin - from.first, end - begin),
+                     .first = begin - chunk.begin,
+                     .of = chunk.end - chunk.begin});
+  }
+  return parts;
 }
 
 /// Drops all versions of the fragment that the entry does not name.
@@ -128,6 +146,14 @@ absl::Status ShardSet::Read(const StoredEntry& stored, Version version, const Fr
   const std::vector<Chunk> chunks = ChunksOf(stored.fragment, stored.elements);
   return OnAll([&](ShardId shard, ShardDb& db) {
     return ReadChunks(db, stored.fragment, version, TargetsOf(shard, chunks, target));
+  });
+}
+
+absl::Status ShardSet::ReadRange(const StoredEntry& stored, Version version, const VectorPosition& from,
+                                 std::span<float> values) {
+  const std::vector<Chunk> chunks = ChunksOf(stored.fragment, stored.elements);
+  return OnAll([&](ShardId shard, ShardDb& db) {
+    return ReadChunks(db, stored.fragment, version, PartsOf(shard, chunks, from, values));
   });
 }
 

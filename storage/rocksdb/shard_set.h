@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ class ShardSet {
   absl::Status Store(FragmentId fragment, Version version, const FragmentTensorsView& tensors);
   /// `target` has the entry's shape.
   absl::Status Read(const StoredEntry& stored, Version version, const FragmentTensorsTarget& target);
+  /// The entry has the range.
+  absl::Status ReadRange(const StoredEntry& stored, Version version, const VectorPosition& from,
+                         std::span<float> values);
   /// A consistent copy of every shard below `folder`, as ShardDb::CopyTo.
   absl::Status CopyTo(const std::string& folder);
   absl::Status Drop(FragmentId fragment, const std::vector<Version>& versions);

@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "tests/contract/run_store_contract.h"
 
 // Checkpoints, and contents that take the place of others.
@@ -52,7 +56,7 @@ TEST_P(RunStoreContract, ACheckpointHoldsTheRunAsItWas) {
     PushAndCommit(version, {"b"});
   }
   ASSERT_TRUE(Store(5, 1).ok());
-  const auto opened = store().OpenCheckpoint("first");
+  const auto opened = store().OpenCheckpoint("first", CheckpointUse::kRestore);
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_EQ(opened->recovery.fragments.size(), 1u);
   EXPECT_EQ(opened->recovery.fragments[0].stored, Version(1));
@@ -65,12 +69,43 @@ TEST_P(RunStoreContract, ACheckpointHoldsTheRunAsItWas) {
   EXPECT_EQ(opened->source->OpenPayload(KeyOf("b", 4)).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(RunStoreContract, RangesOfAVectorAreReadAlone) {
+  CreateAndSeed(2);
+  PushAndCommit(1, {"a"});
+  ASSERT_TRUE(Store(1, 1).ok());
+  ASSERT_TRUE(store().CreateCheckpoint(Named("one")).ok());
+  const auto opened = store().OpenCheckpoint("one", CheckpointUse::kRead);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const FragmentTensors whole = TensorsAt(0, 1);
+  const uint64_t last = layout().elements;
+  ASSERT_GT(last, 2 * kChunkElements);
+  const std::pair<uint64_t, uint64_t> ranges[] = {
+      {0, 1}, {kChunkElements - 3, 7}, {100, 2 * kChunkElements}, {last - 5, 5}, {last, 0}, {0, last}};
+  for (VersionSource* const source : {static_cast<VersionSource*>(&store()), opened->source.get()}) {
+    for (const auto& [first, size] : ranges) {
+      std::vector<float> values(size);
+      ASSERT_TRUE(source->ReadRange(layout(), Version(1), {.vector = 0, .first = first}, values).ok());
+      EXPECT_TRUE(std::ranges::equal(values, std::span(whole.parameters).subspan(first, size))) << first;
+      ASSERT_TRUE(source->ReadRange(layout(), Version(1), {.vector = 1, .first = first}, values).ok());
+      EXPECT_TRUE(std::ranges::equal(values, std::span(whole.state[0]).subspan(first, size))) << first;
+    }
+    std::vector<float> values(2);
+    const auto code = [&](uint64_t version, const VectorPosition& from) {
+      return source->ReadRange(layout(), Version(version), from, values).code();
+    };
+    EXPECT_EQ(code(1, {.vector = 0, .first = last - 1}), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(1, {.vector = 2, .first = 0}), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(1, {.vector = 0, .first = UINT64_MAX}), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(code(0, {}), absl::StatusCode::kNotFound) << "it is not kept";
+  }
+}
+
 TEST_P(RunStoreContract, ACheckpointLeavesOutTheOpenRound) {
   CreateAndSeed();
   PushAndCommit(1, {"a"});
   ASSERT_TRUE(Push(KeyOf("open", 1)).ok());
   ASSERT_TRUE(store().CreateCheckpoint(Named("first")).ok());
-  const auto opened = store().OpenCheckpoint("first");
+  const auto opened = store().OpenCheckpoint("first", CheckpointUse::kRestore);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_TRUE(opened->recovery.fragments[0].accepted.empty());
   EXPECT_EQ(opened->source->OpenPayload(KeyOf("open", 1)).status().code(), absl::StatusCode::kNotFound);
@@ -101,10 +136,12 @@ TEST_P(RunStoreContract, CheckpointsAreListedInOrderAndDeleted) {
     Reopen();
   }
   EXPECT_EQ(store().DeleteCheckpoint("nowhere").code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store().OpenCheckpoint("nowhere").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().OpenCheckpoint("nowhere", CheckpointUse::kRestore).status().code(),
+            absl::StatusCode::kNotFound);
   ASSERT_TRUE(store().DeleteCheckpoint("z-older").ok());
   EXPECT_EQ(store().ListCheckpoints(false)->size(), 1u);
-  EXPECT_EQ(store().OpenCheckpoint("z-older").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().OpenCheckpoint("z-older", CheckpointUse::kRestore).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_P(RunStoreContract, ARunWithoutParametersHasNothingToCheckpoint) {

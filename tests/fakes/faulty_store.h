@@ -121,6 +121,10 @@ class FaultyStore final : public RunStore {
                         const FragmentTensorsTarget& target) override {
     return store_->ReadInto(layout, version, target);
   }
+  absl::Status ReadRange(const FragmentLayout& layout, Version version, const VectorPosition& from,
+                         std::span<float> values) override {
+    return store_->ReadRange(layout, version, from, values);
+  }
   absl::StatusOr<RoundRecord> ReadRound(FragmentId fragment, Version version) override {
     return store_->ReadRound(fragment, version);
   }
@@ -130,8 +134,8 @@ class FaultyStore final : public RunStore {
   absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(bool check) override {
     return store_->ListCheckpoints(check);
   }
-  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name) override {
-    return store_->OpenCheckpoint(name);
+  absl::StatusOr<OpenedCheckpoint> OpenCheckpoint(const std::string& name, CheckpointUse use) override {
+    return store_->OpenCheckpoint(name, use);
   }
   absl::Status DeleteCheckpoint(const std::string& name) override { return store_->DeleteCheckpoint(name); }
   absl::Status BeginEpoch(const EpochStart& start) override {

@@ -109,7 +109,7 @@ TEST_F(CheckpointTest, TensorsAndPayloadsAreSharedNotCopied) {
 TEST_F(CheckpointTest, ReadingItChangesNothing) {
   const CheckpointEntry entry = Make("one");
   for (int i = 0; i < 2; ++i) {
-    const auto opened = store_->OpenCheckpoint("one");
+    const auto opened = store_->OpenCheckpoint("one", CheckpointUse::kRestore);
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_TRUE(opened->source->ReadVersion(model_.layout, Version(1)).ok());
   }
@@ -121,7 +121,12 @@ TEST_F(CheckpointTest, ANoteTellsTheNextStartOfARestoreThatDidNotEnd) {
   const std::string path = dir() + "/restore.begun";
   std::string note;
   {
-    const auto opened = store_->OpenCheckpoint("one");
+    const auto opened = store_->OpenCheckpoint("one", CheckpointUse::kRead);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_FALSE(FileExists(path)) << "nothing is restored";
+  }
+  {
+    const auto opened = store_->OpenCheckpoint("one", CheckpointUse::kRestore);
     ASSERT_TRUE(opened.ok()) << opened.status();
     note = ReadFile(path).value_or("");
   }
@@ -172,7 +177,8 @@ TEST_F(CheckpointTest, EveryDamagedFileIsNamedAndNothingIsUsed) {
     EXPECT_TRUE(FileExists(copy + "/checkpoint.json")) << "a refused checkpoint stays what it is";
   }
   ASSERT_TRUE(RemoveFile(whole.path + "/" + FileLike(whole, ".sst").path).ok());
-  EXPECT_THAT(store_->OpenCheckpoint("whole").status().ToString(), HasSubstr("is missing"));
+  EXPECT_THAT(store_->OpenCheckpoint("whole", CheckpointUse::kRestore).status().ToString(),
+              HasSubstr("is missing"));
   const auto listed = store_->ListCheckpoints(false);
   ASSERT_EQ(listed->size(), 1u);
   EXPECT_THAT((*listed)[0].damage, HasSubstr("is missing"));
@@ -266,7 +272,8 @@ TEST_F(CheckpointTest, ADamagedManifestIsRejected) {
   }
   EXPECT_FALSE(DecodeCheckpointManifest(text.substr(0, text.size() / 2), "here").ok());
   ASSERT_TRUE(WriteFileAtomically(manifest, text.substr(0, text.size() / 2)).ok());
-  EXPECT_EQ(store_->OpenCheckpoint("one").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(store_->OpenCheckpoint("one", CheckpointUse::kRestore).status().code(),
+            absl::StatusCode::kDataLoss);
   const auto listed = store_->ListCheckpoints(false);
   ASSERT_EQ(listed->size(), 1u);
   EXPECT_THAT((*listed)[0].damage, HasSubstr("checkpoint.json"));
@@ -349,7 +356,7 @@ TEST_F(CheckpointTest, IsConsistentWhateverGoesOn) {
   });
   for (int i = 0; i < 12; ++i) {
     const CheckpointEntry entry = Make("c" + std::to_string(i));
-    const auto opened = store_->OpenCheckpoint("c" + std::to_string(i));
+    const auto opened = store_->OpenCheckpoint("c" + std::to_string(i), CheckpointUse::kRestore);
     ASSERT_TRUE(opened.ok()) << opened.status();
     const Version stored = opened->recovery.fragments[0].stored;
     EXPECT_EQ(opened->source->ReadVersion(model_.layout, stored)->parameters,

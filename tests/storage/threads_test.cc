@@ -57,7 +57,7 @@ TEST_F(ThreadsTest, AStoreThatIsServedGoesOnWithoutNewOnes) {
   ASSERT_TRUE(model.Push(store, model.KeyOf("w", Version(0))).ok());
   ASSERT_TRUE(store.CreateCheckpoint({.name = "one", .created_unix_ns = 1}).ok());
   g_no_threads = true;
-  const auto rejected = store.OpenCheckpoint("one");
+  const auto rejected = store.OpenCheckpoint("one", CheckpointUse::kRestore);
   EXPECT_EQ(rejected.status().code(), absl::StatusCode::kResourceExhausted) << rejected.status();
   EXPECT_THAT(rejected.status().ToString(), HasSubstr("a thread cannot be started"));
   const auto made = store.CreateCheckpoint({.name = "two", .created_unix_ns = 2});
@@ -66,7 +66,7 @@ TEST_F(ThreadsTest, AStoreThatIsServedGoesOnWithoutNewOnes) {
   EXPECT_TRUE(model.Commit(store, Version(1), "w").ok());
   EXPECT_TRUE(model.Store(store, Version(1), 2).ok());
   g_no_threads = false;
-  EXPECT_TRUE(store.OpenCheckpoint("two").ok());
+  EXPECT_TRUE(store.OpenCheckpoint("two", CheckpointUse::kRestore).ok());
 }
 
 }  // namespace
