@@ -213,7 +213,7 @@ absl::StatusOr<RunConfiguration> LoadConfiguration(const Flags& flags, const Log
   // A begun run keeps what it is: its file may say less than `atollctl config set` has said since.
   if (FileExists(JoinPath(flags.data_dir, "meta"))) return result;
   ATOLL_RETURN_IF_ERROR(CheckNewModel(result.options));
-  ATOLL_RETURN_IF_ERROR(CheckImport(flags.import_file, result.options.model));
+  ATOLL_RETURN_IF_ERROR(CheckImport(flags.import_file, result.options));
   return result;
 }
 

@@ -37,6 +37,7 @@ class SimulatedStore final : public RunStore {
       : store_(std::move(store)), state_(std::move(state)) {}
 
   absl::StatusOr<std::optional<Recovery>> Recover() override { return store_->Recover(); }
+  absl::Status NoteImport(const std::string& source) override { return store_->NoteImport(source); }
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override {
     return store_->CreateRun(identity, config);
   }

@@ -32,6 +32,7 @@ class MemoryDisk {
   std::set<ContributionKey> uploading ABSL_GUARDED_BY(mutex);
   std::map<std::pair<FragmentId, Version>, FragmentTensors> tensors ABSL_GUARDED_BY(mutex);
   std::map<std::string, MemoryCheckpoint> checkpoints ABSL_GUARDED_BY(mutex);
+  std::string noted_import ABSL_GUARDED_BY(mutex);
 };
 
 }  // namespace atl

@@ -43,6 +43,11 @@ class MemoryStore final : public RunStore {
         recovery_(std::move(loaded.recovery)) {}
 
   absl::StatusOr<std::optional<Recovery>> Recover() override;
+  absl::Status NoteImport(const std::string& source) override {
+    MutexLock lock(&disk_->mutex);
+    disk_->noted_import = source;
+    return absl::OkStatus();
+  }
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;
@@ -183,6 +188,7 @@ absl::Status MemoryStore::Seed(const Manifest& manifest, const std::vector<Fragm
     Put(stored);
     store_index_.AppliedFragment(head, stored);
   }
+  disk_->noted_import.clear();
   return absl::OkStatus();
 }
 
@@ -427,6 +433,7 @@ std::shared_ptr<MemoryDisk> CloneMemoryDisk(MemoryDisk& disk) {
   clone->payloads = disk.payloads;
   clone->tensors = disk.tensors;
   clone->checkpoints = disk.checkpoints;
+  clone->noted_import = disk.noted_import;
   return clone;
 }
 
@@ -435,6 +442,11 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenMemoryStore(const std::shared_ptr<
   RunLoader loader;
   for (const auto& [key, value] : disk->meta) ATOLL_RETURN_IF_ERROR(loader.Add(key, value));
   ATOLL_ASSIGN_OR_RETURN(LoadedRun loaded, std::move(loader).Finish());
+  // As in a data directory: without a run there is nothing that was interrupted.
+  if (loaded.recovery)
+    loaded.recovery->interrupted_import = disk->noted_import;
+  else
+    disk->noted_import.clear();
   return std::make_unique<MemoryStore>(disk, std::move(loaded));
 }
 

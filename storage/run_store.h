@@ -141,6 +141,8 @@ struct Recovery {
   std::optional<CheckpointManifest> checkpoint = std::nullopt;
   /// Set if the previous process of this run ended in the middle of a restore.
   std::optional<InterruptedRestore> interrupted_restore = std::nullopt;
+  /// Not empty: the run was to be seeded from this file or folder, and is not (RunStore::NoteImport).
+  std::string interrupted_import = {};
 };
 
 /// The versions of a fragment whose tensors are in the shards, ascending, never empty; with the shape that
@@ -250,6 +252,9 @@ class RunStore : public VersionSource {
   /// The state found on open; nullopt: an empty directory. Can be read once (FailedPrecondition after that).
   virtual absl::StatusOr<std::optional<Recovery>> Recover() = 0;
 
+  /// Records that the run is to be seeded from `source`, until Seed has seeded it; before CreateRun in a new
+  /// run. Recovery::interrupted_import tells a later process that this one did not come that far.
+  virtual absl::Status NoteImport(const std::string& source) = 0;
   virtual absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) = 0;
   virtual absl::Status PutConfig(const ConfigEntry& config) = 0;
   virtual absl::Status PutWorker(const WorkerEntry& worker) = 0;

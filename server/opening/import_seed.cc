@@ -47,6 +47,18 @@ absl::StatusOr<OpenedImport> OpenImport(const std::string& path, const ModelOpti
   return opened;
 }
 
+/// All that can be wrong with it in this run.
+absl::StatusOr<std::vector<FragmentLayout>> CheckOpened(const OpenedImport& opened, const RunOptions& run,
+                                                        uint32_t fragments) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
+                         PlanFragments(opened.manifest, fragments, run.sync.pattern));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+  ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(run, opened.manifest));
+  ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
+  ATOLL_RETURN_IF_ERROR(CheckValues(opened.layout, opened.match));
+  return layouts;
+}
+
 std::vector<TensorBuffer> Fill(const HfLayout& layout, const TensorMatch& match,
                                const std::vector<FragmentLayout>& fragments) {
   std::vector<TensorBuffer> buffers;
@@ -70,22 +82,19 @@ absl::StatusOr<std::vector<TensorBuffer>> ReadSafetensors(const std::string& pat
   return Fill(layout, match, layouts);
 }
 
-absl::Status CheckImport(const std::string& path, const ModelOptions& model) {
+absl::Status CheckImport(const std::string& path, const RunOptions& run) {
   if (path.empty()) return absl::OkStatus();
-  ATOLL_ASSIGN_OR_RETURN(const OpenedImport opened, OpenImport(path, model));
-  return CheckValues(opened.layout, opened.match);
+  ATOLL_ASSIGN_OR_RETURN(const OpenedImport opened, OpenImport(path, run.model));
+  const absl::Status checked = CheckOpened(opened, run, run.sync.fragments).status();
+  if (!absl::IsFailedPrecondition(checked)) return checked;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", checked.message()));
 }
 
 absl::StatusOr<std::optional<ImportedSeed>> ReadImport(const CoordinatorOptions& options) {
   if (options.import_path.empty()) return std::optional<ImportedSeed>();
   ATOLL_ASSIGN_OR_RETURN(OpenedImport opened, OpenImport(options.import_path, options.run.model));
   ImportedSeed seed;
-  ATOLL_ASSIGN_OR_RETURN(seed.layouts,
-                         PlanFragments(opened.manifest, options.fragments, options.run.sync.pattern));
-  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(options.run, seed.layouts));
-  ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(options.run, opened.manifest));
-  ATOLL_RETURN_IF_ERROR(CheckModelMemory(seed.layouts));
-  ATOLL_RETURN_IF_ERROR(CheckValues(opened.layout, opened.match));
+  ATOLL_ASSIGN_OR_RETURN(seed.layouts, CheckOpened(opened, options.run, options.fragments));
   seed.buffers = Fill(opened.layout, opened.match, seed.layouts);
   seed.manifest = std::move(opened.manifest);
   return std::optional<ImportedSeed>(std::move(seed));

@@ -23,7 +23,7 @@ struct ImportedSeed {
 
 /// Before a data directory is made: whether ReadImport will succeed with this file or folder, if any. Reads
 /// all of it. Errors as of ReadImport, and those of opening a file.
-absl::Status CheckImport(const std::string& path, const ModelOptions& model);
+absl::Status CheckImport(const std::string& path, const RunOptions& run);
 
 /// Reads options.import_path, when that is set: version 0 of the model of the configuration. It is a file, a
 /// folder or an index (storage/weights/model_files.h) with the tensors of the model under the names of its

@@ -357,6 +357,15 @@ absl::Status ImportSeed(const CoordinatorOptions& options, const CoordinatorDeps
   return absl::OkStatus();
 }
 
+/// A worker would seed it with other parameters, and nobody would notice.
+absl::Status CheckImportEnded(const Recovery& recovery, const std::string& directory) {
+  if (recovery.interrupted_import.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "the import of %s into %s was interrupted: the run has no parameters. Start it with --import again, or "
+      "delete the data directory to begin another run",
+      recovery.interrupted_import, directory));
+}
+
 }  // namespace
 
 absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
@@ -386,7 +395,9 @@ absl::StatusOr<OpenedRun> OpenRun(const CoordinatorOptions& options, const Coord
   std::optional<ImportedSeed> seed;
   if (!seeded) {
     ATOLL_ASSIGN_OR_RETURN(seed, ReadImport(options));
+    if (seed) ATOLL_RETURN_IF_ERROR(deps.store->NoteImport(options.import_path));
   }
+  if (!seed && recovery) ATOLL_RETURN_IF_ERROR(CheckImportEnded(*recovery, options.data_directory));
   if (!recovery) {
     ATOLL_ASSIGN_OR_RETURN(OpenedRun begun, BeginRun(options, deps));
     ATOLL_RETURN_IF_ERROR(ImportSeed(options, deps, std::move(seed), begun));

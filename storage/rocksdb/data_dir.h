@@ -29,6 +29,8 @@ struct DataDir {
   std::string epoch_begun() const { return JoinPath(root, "epoch.begun"); }
   /// A restore is under way, or was when the process ended.
   std::string restore_note() const { return JoinPath(root, "restore.begun"); }
+  /// The run is to be seeded from a file, or was to be when the process ended.
+  std::string import_note() const { return JoinPath(root, "import.begun"); }
 };
 
 /// The run's shards in this directory.

@@ -116,7 +116,7 @@ const Shape& Run() {
                        [](std::string_view name) {
                          return name == "LOCK" || IsWritten(name, kCheckpointManifestFile) ||
                                 name == "checkpoint.begun.json" || IsWritten(name, "epoch.begun") ||
-                                IsWritten(name, "restore.begun");
+                                IsWritten(name, "restore.begun") || IsWritten(name, "import.begun");
                        }}},
       .volume = true};
   return shape;
@@ -165,7 +165,8 @@ bool IsStagedFile(std::string_view name) {
 }
 
 bool IsUnfinishedNote(std::string_view name) {
-  return IsNumbered(name, "epoch.begun.tmp.") || IsNumbered(name, "restore.begun.tmp.");
+  return IsNumbered(name, "epoch.begun.tmp.") || IsNumbered(name, "restore.begun.tmp.") ||
+         IsNumbered(name, "import.begun.tmp.");
 }
 
 absl::StatusOr<std::optional<std::string>> FindForeign(const DataDir& dir) {

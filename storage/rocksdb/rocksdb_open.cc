@@ -66,6 +66,17 @@ absl::Status CheckDirectory(const RocksDbStoreOptions& options) {
   return CheckBeginning(dir);
 }
 
+/// What became of an import that a process had noted. A note of a run that is seeded, or was not recorded
+/// yet, has nothing more to say.
+absl::Status SettleImport(const DataDir& dir, std::optional<Recovery>& recovery) {
+  const auto source = ReadFile(dir.import_note());
+  if (absl::IsNotFound(source.status())) return absl::OkStatus();
+  ATOLL_RETURN_IF_ERROR(source.status());
+  if (!recovery || recovery->manifest) return RemoveFile(dir.import_note());
+  recovery->interrupted_import = *source;
+  return absl::OkStatus();
+}
+
 ContributionFolder::Disposition DispositionOf(const StoreIndex& store_index, const ContributionKey& key) {
   using Disposition = ContributionFolder::Disposition;
   if (store_index.contributions().Find(key) != nullptr) return Disposition::kAccepted;
@@ -147,6 +158,7 @@ absl::StatusOr<std::unique_ptr<RunStore>> OpenRocksDbStore(const RocksDbStoreOpt
   ATOLL_ASSIGN_OR_RETURN(FoundRun found, FindRun(dir));
   if (!found.run.recovery) ATOLL_RETURN_IF_ERROR(CheckBeginning(dir));
   ATOLL_RETURN_IF_ERROR(RemoveLeftovers(dir, found));
+  ATOLL_RETURN_IF_ERROR(SettleImport(dir, found.run.recovery));
   ATOLL_RETURN_IF_ERROR(CreateDirs(dir.meta()));
   const DbAccess access = found.is_new ? DbAccess::kCreate : DbAccess::kReadWrite;
   ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<MetaDb> meta, MetaDb::Open(dir.meta(), nullptr, access));

@@ -56,6 +56,12 @@ absl::Status RocksDbRunStore::CheckSpace(uint64_t bytes, const std::string& what
       HumanBytes(headroom_bytes_)));
 }
 
+absl::Status RocksDbRunStore::NoteImport(const std::string& source) {
+  ATOLL_RETURN_IF_ERROR(WriteFileAtomically(dir_.import_note(), source));
+  FaultPoint("import.noted");
+  return absl::OkStatus();
+}
+
 absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const ConfigEntry& config) {
   MutexLock sequence(&sequence_);
   {
@@ -69,7 +75,9 @@ absl::Status RocksDbRunStore::CreateRun(const RunIdentity& identity, const Confi
   MetaBatch batch;
   Put(batch, identity);
   Put(batch, config);
+  FaultPoint("create.ready");
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
+  FaultPoint("create.recorded");
   MutexLock lock(&mutex_);
   store_index_.AppliedCreate(identity);
   store_index_.AppliedConfig(config);
@@ -190,6 +198,8 @@ absl::Status RocksDbRunStore::Seed(const Manifest& manifest, const std::vector<F
   FaultPoint("seed.ready");
   ATOLL_RETURN_IF_ERROR(meta_->Write(batch, Durability::kSynced));
   FaultPoint("seed.recorded");
+  // The seed is there, whatever becomes of this file: the next start removes it.
+  RemoveFile(dir_.import_note()).IgnoreError();
   MutexLock lock(&mutex_);
   for (const auto& [head, stored] : entries) store_index_.AppliedFragment(head, stored);
   return absl::OkStatus();

@@ -37,6 +37,7 @@ class RocksDbRunStore final : public RunStore {
   explicit RocksDbRunStore(Parts parts);
 
   absl::StatusOr<std::optional<Recovery>> Recover() override;
+  absl::Status NoteImport(const std::string& source) override;
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override;
   absl::Status PutConfig(const ConfigEntry& config) override;
   absl::Status PutWorker(const WorkerEntry& worker) override;

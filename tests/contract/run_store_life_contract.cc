@@ -188,6 +188,26 @@ TEST_P(RunStoreContract, ASeedThatDoesNotFitIsRejectedAsAWhole) {
   EXPECT_TRUE(store().Seed(manifest_, layouts_, {ViewOf(first), ViewOf(whole)}).ok());
 }
 
+TEST_P(RunStoreContract, AnImportThatSeededNothingIsTold) {
+  ASSERT_TRUE(store().NoteImport("/models/a.safetensors").ok());
+  Reopen();
+  EXPECT_FALSE(found_a_run()) << "nothing was recorded, so nothing was interrupted";
+  Create();
+  Reopen();
+  EXPECT_EQ(recovery().interrupted_import, "") << "the note of an import before it is gone";
+  ASSERT_TRUE(store().NoteImport("/models/b.safetensors").ok());
+  for (int life = 0; life < 2; ++life) {
+    Reopen();
+    EXPECT_EQ(recovery().interrupted_import, "/models/b.safetensors");
+  }
+  layouts_ = *PlanFragments(manifest_, 1);
+  const FragmentTensors tensors = TensorsAt(0, 0);
+  ASSERT_TRUE(store().Seed(manifest_, layouts_, {ViewOf(tensors)}).ok());
+  Reopen();
+  EXPECT_EQ(recovery().interrupted_import, "");
+  EXPECT_TRUE(recovery().manifest.has_value());
+}
+
 TEST_P(RunStoreContract, DiskBytesGrowWithWhatIsStored) {
   Create();
   const uint64_t before = *store().DiskBytes();

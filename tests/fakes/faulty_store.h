@@ -56,6 +56,7 @@ class FaultyStore final : public RunStore {
       : store_(std::move(store)), faults_(std::move(faults)) {}
 
   absl::StatusOr<std::optional<Recovery>> Recover() override { return store_->Recover(); }
+  absl::Status NoteImport(const std::string& source) override { return store_->NoteImport(source); }
   absl::Status CreateRun(const RunIdentity& identity, const ConfigEntry& config) override {
     return store_->CreateRun(identity, config);
   }

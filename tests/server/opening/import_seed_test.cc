@@ -89,7 +89,7 @@ TEST_F(ImportSeedTest, AnExternalModelIsThatOfTheFile) {
   options.fragments = 1;
   options.run.model = ModelOptions(ExternalOptions());
   options.import_path = Write({{"b", "BF16", "[5]", 5}, {"a", "F32", "[3,4]", 12}});
-  EXPECT_TRUE(CheckImport(options.import_path, options.run.model).ok());
+  EXPECT_TRUE(CheckImport(options.import_path, options.run).ok());
   const auto seed = ReadImport(options);
   ASSERT_TRUE(seed.ok()) << seed.status();
   ASSERT_TRUE(seed->has_value());
@@ -98,7 +98,7 @@ TEST_F(ImportSeedTest, AnExternalModelIsThatOfTheFile) {
   EXPECT_EQ((*seed)->buffers[0].values()[4], 4.5F);
   options.run.model.external()->parameters = 18;
   for (const absl::Status& other :
-       {CheckImport(options.import_path, options.run.model), ReadImport(options).status()}) {
+       {CheckImport(options.import_path, options.run), ReadImport(options).status()}) {
     EXPECT_THAT(other.ToString(), HasSubstr("model.external.parameters is 18, and the model has 17"));
   }
 }
@@ -114,7 +114,7 @@ class ImportFolderTest : public testing::Test {
   }
   /// That of a check before the data directory is made, and of the import itself: they are the same.
   std::string Error() {
-    const absl::Status checked = CheckImport(options_.import_path, options_.run.model);
+    const absl::Status checked = CheckImport(options_.import_path, options_.run);
     EXPECT_EQ(ReadImport(options_).status(), checked);
     return checked.ToString();
   }
