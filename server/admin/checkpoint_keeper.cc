@@ -9,6 +9,7 @@
 #include "atoll/version.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "server/admin/checkpoint_names.h"
 #include "server/admin/restore.h"
 
 namespace atl {
@@ -101,12 +102,14 @@ void CheckpointKeeper::ReportNewest() const {
 
 absl::StatusOr<RestoreResult> CheckpointKeeper::Restore(const std::string& name) {
   MutexLock alone(&mutex_);
-  return RestoreRun(context_, *driver_, name);
+  auto restored = RestoreRun(context_, *driver_, name);
+  if (restored.ok()) return restored;
+  return NameCheckpoints(*context_.store, name, restored.status());
 }
 
 absl::Status CheckpointKeeper::Delete(const std::string& name) {
   MutexLock alone(&mutex_);
-  ATOLL_RETURN_IF_ERROR(context_.store->DeleteCheckpoint(name));
+  ATOLL_RETURN_IF_ERROR(NameCheckpoints(*context_.store, name, context_.store->DeleteCheckpoint(name)));
   Announce(EventKind::kCheckpointDeleted, Version(0), absl::StrFormat("checkpoint '%s' was deleted", name));
   ReportNewest();
   return absl::OkStatus();
