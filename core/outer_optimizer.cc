@@ -132,18 +132,24 @@ bool DelayedNesterov(const OuterOptions& options, uint64_t t, size_t n, const fl
 
 }  // namespace
 
-size_t OuterStateVectors(OuterOptimizerKind kind) {
+std::span<const std::string_view> OuterStateNames(OuterOptimizerKind kind) {
+  static constexpr std::string_view kNesterov[] = {"momentum"};
+  static constexpr std::string_view kAdam[] = {"first_moment", "second_moment"};
+  static constexpr std::string_view kDelayed[] = {"momentum", "accumulated"};
   switch (kind) {
     case OuterOptimizerKind::kNesterov:
-      return 1;
+      return kNesterov;
     case OuterOptimizerKind::kSgd:
-      return 0;
+      return {};
     case OuterOptimizerKind::kAdam:
+      return kAdam;
     case OuterOptimizerKind::kDelayedNesterov:
-      return 2;
+      return kDelayed;
   }
-  return 0;
+  return {};
 }
+
+size_t OuterStateVectors(OuterOptimizerKind kind) { return OuterStateNames(kind).size(); }
 
 bool OuterStepRange(const OuterOptions& options, uint64_t step, std::span<const float> mean,
                     std::span<const float> theta_in, std::span<float> theta_out,

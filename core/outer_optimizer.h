@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/run_options.h"
 
@@ -12,6 +13,8 @@ namespace atl {
 /// Vectors of the fragment's size that the optimizer keeps between steps: nesterov 1 (v), sgd 0, adam 2 (m,
 /// v), delayed_nesterov 2 (m, the sum since its last update). All start at zero.
 size_t OuterStateVectors(OuterOptimizerKind kind);
+/// Their names in the same order, for files (docs/reference/model_files.md): "momentum" of nesterov.
+std::span<const std::string_view> OuterStateNames(OuterOptimizerKind kind);
 
 /// One outer step on a range: theta_out from theta_in and the mean pseudo-gradient d, updating `state` in
 /// place. Element-wise, float32, in this order of operations, never fused (docs/reference/outer_step.md):

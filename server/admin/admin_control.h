@@ -1,9 +1,11 @@
 #ifndef ATOLL_SERVER_ADMIN_ADMIN_CONTROL_H_
 #define ATOLL_SERVER_ADMIN_ADMIN_CONTROL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "common/clock.h"
 #include "common/ids.h"
 #include "core/config_codec.h"
+#include "core/manifest.h"
 #include "server/launch/launcher.h"
 #include "server/views.h"
 
@@ -95,6 +98,40 @@ struct RestoreResult {
   Epoch epoch;
   std::vector<Version> versions;
   uint64_t committed_tokens = 0;
+};
+
+/// Which tensors are read. Neither a version nor a checkpoint: the newest version.
+struct ReadParametersCall {
+  std::optional<Version> version = std::nullopt;
+  std::string checkpoint = {};
+  bool outer_state = false;  // of the outer optimizer, too
+};
+
+/// What precedes the tensors.
+struct ParametersView {
+  std::string run_id;
+  Epoch epoch;
+  std::string config;  // serialised RunConfig
+  Manifest manifest = {};
+  std::vector<Version> versions = {};         // by fragment
+  std::vector<std::string> outer_state = {};  // names of the vectors that follow the parameters of a fragment
+};
+
+/// A part of one vector of a fragment, at most kWireChunkBytes: float32 values in the order of its layout.
+struct ParameterPiece {
+  FragmentId fragment;
+  uint32_t vector = 0;  // 0: the parameters; N: number N of ParametersView::outer_state, from 1
+  uint64_t first_byte = 0;
+  std::span<const std::byte> bytes;
+};
+
+/// Takes what is read. False: wants no more of it.
+class ParameterSink {
+ public:
+  virtual ~ParameterSink() = default;
+  virtual bool Begin(const ParametersView& view) = 0;
+  /// `piece.bytes` are gone after the call.
+  virtual bool Take(const ParameterPiece& piece) = 0;
 };
 
 struct VerifyView {
@@ -213,6 +250,12 @@ class AdminControl {
   virtual absl::StatusOr<RestoreResult> RestoreCheckpoint(const AdminCaller& caller,
                                                           const std::string& name) = 0;
   virtual absl::Status DeleteCheckpoint(const AdminCaller& caller, const std::string& name) = 0;
+
+  /// Fragment by fragment, vector by vector, without gaps; the sink is called on the caller's thread.
+  /// NotFound: no such version or checkpoint (any more); the message names existing ones. FailedPrecondition:
+  /// no parameters yet. ResourceExhausted: too many readers, or too little memory for a checkpoint that must
+  /// be replayed.
+  virtual absl::Status ReadParameters(const ReadParametersCall& call, ParameterSink& sink) = 0;
 
   /// `report` is called on the caller's thread, once per version; false ends the work.
   using VerifyReport = std::function<bool(const VerifyView&)>;

@@ -19,6 +19,7 @@ AdminImpl::AdminImpl(Parts parts)
     : context_(*parts.context),
       keeper_(parts.keeper),
       launcher_(parts.launcher),
+      reader_(context_),
       run_(context_, &locks_),
       configs_(context_, &locks_, {.driver = parts.driver, .launcher = parts.launcher},
                ConfigHistory(std::move(parts.configs), parts.config_codec)),

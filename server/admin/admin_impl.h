@@ -11,6 +11,7 @@
 #include "server/admin/admin_locks.h"
 #include "server/admin/checkpoint_keeper.h"
 #include "server/admin/config_actions.h"
+#include "server/admin/parameter_reader.h"
 #include "server/admin/run_actions.h"
 #include "server/admin/worker_actions.h"
 #include "server/coordinator_context.h"
@@ -53,6 +54,9 @@ class AdminImpl final : public AdminControl {
   absl::StatusOr<RestoreResult> RestoreCheckpoint(const AdminCaller& caller,
                                                   const std::string& name) override;
   absl::Status DeleteCheckpoint(const AdminCaller& caller, const std::string& name) override;
+  absl::Status ReadParameters(const ReadParametersCall& call, ParameterSink& sink) override {
+    return reader_.Read(call, sink);
+  }
   absl::Status Verify(std::optional<Version> version, const VerifyReport& report) override;
   MetricsView GetMetrics() override;
   absl::StatusOr<RoundListView> ListRounds(FragmentId fragment, Version after, uint32_t limit) override;
@@ -64,6 +68,7 @@ class AdminImpl final : public AdminControl {
   const CoordinatorContext& context_;
   CheckpointKeeper* const keeper_;
   Launcher* const launcher_;
+  ParameterReader reader_;
   std::atomic<bool> verifying_{false};
   AdminLocks locks_;
   RunActions run_;

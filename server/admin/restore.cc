@@ -17,14 +17,6 @@ namespace {
 // For an acceptance in flight to end, and for the version writer to finish the version it is writing.
 constexpr Duration kTimeout = Seconds(60);
 
-absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const CoordinatorContext& context) {
-  const RunIdentity& identity = checkpoint.recovery.identity;
-  if (identity.run_id == context.identity.run_id) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "checkpoint '%s' is of run %s ('%s'), this is run %s: start a coordinator on a copy of it instead",
-      checkpoint.manifest.name, identity.run_id, identity.name, context.identity.run_id));
-}
-
 /// Nothing is accepted while one of these lives.
 class HeldAcceptances {
  public:
@@ -86,6 +78,14 @@ absl::StatusOr<RestoreResult> Replace(const CoordinatorContext& context, RoundDr
 }
 
 }  // namespace
+
+absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const CoordinatorContext& context) {
+  const RunIdentity& identity = checkpoint.recovery.identity;
+  if (identity.run_id == context.identity.run_id) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "checkpoint '%s' is of run %s ('%s'), this is run %s: start a coordinator on a copy of it instead",
+      checkpoint.manifest.name, identity.run_id, identity.name, context.identity.run_id));
+}
 
 absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, RoundDriver& driver,
                                          const std::string& checkpoint) {

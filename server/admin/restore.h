@@ -20,6 +20,9 @@ class RoundDriver;
 absl::StatusOr<RestoreResult> RestoreRun(const CoordinatorContext& context, RoundDriver& driver,
                                          const std::string& checkpoint);
 
+/// FailedPrecondition when the checkpoint is not one of the context's run.
+absl::Status CheckSameRun(const OpenedCheckpoint& checkpoint, const CoordinatorContext& context);
+
 }  // namespace atl
 
 #endif  // ATOLL_SERVER_ADMIN_RESTORE_H_

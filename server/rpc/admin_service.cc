@@ -16,6 +16,31 @@
 #include "server/rpc/unary.h"
 
 namespace atl {
+namespace {
+
+/// Sends what is read as messages.
+class ParameterMessages final : public ParameterSink {
+ public:
+  explicit ParameterMessages(const PumpedStream<v1::ParametersChunk>::Send& send) : send_(send) {}
+
+  bool Begin(const ParametersView& view) override {
+    v1::ParametersChunk first;
+    status_ = EncodeParameters(view, first.mutable_header());
+    return status_.ok() && send_(first);
+  }
+  bool Take(const ParameterPiece& piece) override {
+    EncodePiece(piece, &chunk_);
+    return send_(chunk_);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const PumpedStream<v1::ParametersChunk>::Send& send_;
+  v1::ParametersChunk chunk_;
+  absl::Status status_;
+};
+
+}  // namespace
 
 template <typename Request, typename Reply, typename Handle>
 AdminService::Reactor* AdminService::Answer(IoPool* pool, Context* context, const Request* request,
@@ -158,6 +183,19 @@ grpc::ServerWriteReactor<v1::VerifyProgress>* AdminService::Verify(Context* cont
                            return send(message);
                          });
                        });
+}
+
+grpc::ServerWriteReactor<v1::ParametersChunk>* AdminService::ReadParameters(
+    Context* context, const v1::ReadParametersRequest* request) {
+  using Stream = PumpedStream<v1::ParametersChunk>;
+  return Stream::Start(
+      call_, call_.admin, context, AdmitToAdmin(call_, *context, *request),
+      [this, call = DecodeReadParameters(*request)](const Stream::Send& send) -> absl::Status {
+        ATOLL_RETURN_IF_ERROR(call.status());
+        ParameterMessages messages(send);
+        ATOLL_RETURN_IF_ERROR(admin().ReadParameters(*call, messages));
+        return messages.status();
+      });
 }
 
 AdminService::Reactor* AdminService::ControlRun(Context* context, const v1::ControlRunRequest* request,

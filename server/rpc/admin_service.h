@@ -39,6 +39,9 @@ class AdminService final : public v1::Admin::CallbackService {
   grpc::ServerWriteReactor<v1::VerifyProgress>* Verify(Context* context,
                                                        const v1::VerifyRequest* request) override;
 
+  grpc::ServerWriteReactor<v1::ParametersChunk>* ReadParameters(
+      Context* context, const v1::ReadParametersRequest* request) override;
+
   // Doing.
   Reactor* ControlRun(Context* context, const v1::ControlRunRequest* request,
                       v1::ControlRunReply* reply) override;

@@ -95,6 +95,8 @@ Role NeededFor(const google::protobuf::Message& request) {
   // A checkpoint's files are read for their checksums: that is work.
   const auto* list = dynamic_cast<const v1::ListCheckpointsRequest*>(&request);
   if (list != nullptr && list->check()) return Role::kAdmin;
+  const auto* read = dynamic_cast<const v1::ReadParametersRequest*>(&request);
+  if (read != nullptr) return read->has_checkpoint() ? Role::kAdmin : Role::kObserver;
   static const std::array kLooks = {
       v1::GetStatusRequest::descriptor(),         v1::ListWorkersRequest::descriptor(),
       v1::GetMetricsRequest::descriptor(),        v1::ExportMetricsRequest::descriptor(),

@@ -28,6 +28,16 @@ ConfirmationQuery DecodeConfirmationQuery(const v1::ListConfirmationsRequest& re
   return query;
 }
 
+absl::StatusOr<ReadParametersCall> DecodeReadParameters(const v1::ReadParametersRequest& request) {
+  ReadParametersCall call{.checkpoint = request.checkpoint(), .outer_state = request.outer_state()};
+  if (request.has_version()) call.version = Version(request.version());
+  // Without a name it would be the newest version, which is something else.
+  if (request.has_checkpoint() && call.checkpoint.empty()) {
+    return absl::InvalidArgumentError("checkpoint: is empty");
+  }
+  return call;
+}
+
 absl::Status CheckReason(const std::string& reason) {
   if (reason.size() <= kMaxReasonBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -23,6 +23,7 @@ ConfirmationQuery DecodeConfirmationQuery(const v1::ListConfirmationsRequest& re
 absl::Status CheckReason(const std::string& reason);
 absl::StatusOr<RunAction> DecodeRunAction(const v1::ControlRunRequest& request);
 absl::StatusOr<ControlWorkerCall> DecodeControlWorker(const v1::ControlWorkerRequest& request);
+absl::StatusOr<ReadParametersCall> DecodeReadParameters(const v1::ReadParametersRequest& request);
 absl::StatusOr<std::vector<ConfigSetting>> DecodeSettings(const v1::SetConfigRequest& request);
 
 }  // namespace atl

@@ -1,5 +1,7 @@
 #include "server/rpc/encode_admin.h"
 
+#include "common/crc32c.h"
+#include "protos/wire/manifest.h"
 #include "server/rpc/encode.h"
 
 namespace atl {
@@ -42,6 +44,27 @@ absl::Status EncodeConfig(const ConfigView& view, v1::RecordedConfig* message) {
   message->set_author(view.author);
   message->mutable_changes()->Assign(view.changes.begin(), view.changes.end());
   return absl::OkStatus();
+}
+
+absl::Status EncodeParameters(const ParametersView& view, v1::ParametersHeader* message) {
+  message->set_run_id(view.run_id);
+  message->set_epoch(view.epoch.value());
+  if (!message->mutable_config()->ParseFromString(view.config)) {
+    return absl::InternalError("a recorded run configuration is not a RunConfig");
+  }
+  *message->mutable_manifest() = ManifestToProto(view.manifest);
+  for (const Version version : view.versions) message->add_versions(version.value());
+  message->mutable_outer_state()->Assign(view.outer_state.begin(), view.outer_state.end());
+  return absl::OkStatus();
+}
+
+void EncodePiece(const ParameterPiece& piece, v1::ParametersChunk* message) {
+  message->set_fragment(piece.fragment.value());
+  message->set_vector(piece.vector);
+  v1::PullChunk& chunk = *message->mutable_chunk();
+  chunk.set_offset(piece.first_byte);
+  chunk.set_data(piece.bytes.data(), piece.bytes.size());
+  chunk.set_crc32c(Crc32c(piece.bytes));
 }
 
 void EncodeExtension(const ExtensionView& view, v1::ExtendRunReply* reply) {

@@ -17,6 +17,9 @@ void EncodeLauncher(const LauncherView& view, v1::LauncherStatus* message);
 void EncodeCheckpoint(const CheckpointView& view, v1::CheckpointInfo* message);
 void EncodeRestore(const RestoreResult& result, v1::RestoreCheckpointReply* reply);
 void EncodeVerify(const VerifyView& view, v1::VerifyProgress* message);
+/// Internal when the recorded bytes are not a RunConfig.
+absl::Status EncodeParameters(const ParametersView& view, v1::ParametersHeader* message);
+void EncodePiece(const ParameterPiece& piece, v1::ParametersChunk* message);
 void EncodeMetrics(const MetricsView& view, v1::GetMetricsReply* reply);
 void EncodeRounds(const RoundListView& view, v1::ListRoundsReply* reply);
 void EncodePoint(const MetricPointView& view, v1::MetricPoint* message);

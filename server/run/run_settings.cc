@@ -50,6 +50,11 @@ void RunSettings::Configure(ConfigPtr config, Effects& effects) {
   effects.rounds_changed = true;
 }
 
+RunModel RunSettings::Model() const {
+  MutexLock lock(&core_.mutex);
+  return core_.model;
+}
+
 std::vector<FragmentLayout> RunSettings::Layouts() const {
   MutexLock lock(&core_.mutex);
   std::vector<FragmentLayout> layouts;

@@ -28,6 +28,8 @@ class RunSettings {
   /// Bytes: limits.contribution_budget_mib, and not less than one contribution to an open round by any of its
   /// codecs. Set together with a smaller codec it would hold none of the round that is open, which waits.
   uint64_t ContributionBudget() const;
+  /// The run's model; not known while the run is not seeded.
+  RunModel Model() const;
   /// Of all fragments, in order; empty while the run is not seeded.
   std::vector<FragmentLayout> Layouts() const;
 

@@ -25,6 +25,15 @@ struct Scalar {
   }
 };
 
+TEST(OuterOptimizer, NamesItsVectors) {
+  EXPECT_EQ(OuterStateNames(OuterOptimizerKind::kNesterov)[0], "momentum");
+  EXPECT_TRUE(OuterStateNames(OuterOptimizerKind::kSgd).empty());
+  for (const auto kind : {OuterOptimizerKind::kAdam, OuterOptimizerKind::kDelayedNesterov}) {
+    ASSERT_EQ(OuterStateVectors(kind), 2u);
+    EXPECT_NE(OuterStateNames(kind)[0], OuterStateNames(kind)[1]);
+  }
+}
+
 TEST(OuterOptimizer, NesterovFollowsTheGoldenTrace) {
   Scalar scalar{.options = {.learning_rate = 0.7, .momentum = 0.9}};
   const float d[] = {0.5f, 0.25f, -0.1f};

@@ -79,6 +79,11 @@ class FakeAdmin final : public AdminControl {
     Note(caller, "checkpoint delete " + name);
     return answer.status();
   }
+  absl::Status ReadParameters(const ReadParametersCall& call, ParameterSink& sink) override {
+    Note({}, "read " + (call.version ? "version " + std::to_string(call.version->value()) : call.checkpoint) +
+                 (call.outer_state ? " with outer state" : ""));
+    return on_read ? on_read(sink) : absl::OkStatus();
+  }
   absl::Status Verify(std::optional<Version> version, const VerifyReport& report) override {
     Note({}, version ? "verify " + std::to_string(version->value()) : std::string("verify all"));
     return on_verify ? on_verify(report) : absl::OkStatus();
@@ -108,6 +113,7 @@ class FakeAdmin final : public AdminControl {
   MetricsView metrics;
   std::function<absl::Status(const VerifyReport&)> on_verify;
   std::function<absl::Status(const MetricSink&)> on_export;
+  std::function<absl::Status(ParameterSink&)> on_read;
   std::function<absl::StatusOr<RoundListView>(FragmentId, Version, uint32_t)> on_rounds;
 
  private:

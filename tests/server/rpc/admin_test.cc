@@ -268,6 +268,56 @@ TEST_F(AdminTest, VerificationIsStreamedAndItsRejectionToo) {
   EXPECT_EQ(LastAsked(), "verify 9");
 }
 
+TEST_F(AdminTest, ParametersAreStreamedPieceByPiece) {
+  v1::RunConfig config;
+  config.mutable_run()->set_name("tiny");
+  const std::vector<float> values = {1, 2, 3};
+  coordinator_.admin_control.on_read = [&](ParameterSink& sink) -> absl::Status {
+    ParametersView view{.run_id = "r", .epoch = Epoch(7), .config = config.SerializeAsString()};
+    view.manifest.tensors = {{.name = "w", .shape = {3}}};
+    view.versions = {Version(4)};
+    view.outer_state = {"momentum"};
+    if (!sink.Begin(view)) return absl::OkStatus();
+    const auto bytes = std::as_bytes(std::span(values));
+    sink.Take({.fragment = FragmentId(2), .vector = 1, .first_byte = 8, .bytes = bytes});
+    return absl::NotFoundError("version 4 was dropped");
+  };
+  Serve();
+  v1::ReadParametersRequest request;
+  request.set_version(4);
+  request.set_outer_state(true);
+  const auto context = Context();
+  const auto stream = admin_->ReadParameters(context.get(), request);
+  v1::ParametersChunk message;
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.header().config().run().name(), "tiny");
+  EXPECT_EQ(message.header().manifest().tensors(0).name(), "w");
+  EXPECT_THAT(message.header().versions(), ElementsAre(4u));
+  EXPECT_THAT(message.header().outer_state(), ElementsAre("momentum"));
+  EXPECT_EQ(message.header().epoch(), 7u);
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.fragment(), 2u);
+  EXPECT_EQ(message.vector(), 1u);
+  EXPECT_EQ(message.chunk().offset(), 8u);
+  EXPECT_EQ(message.chunk().data(), std::string(reinterpret_cast<const char*>(values.data()), 12));
+  EXPECT_EQ(message.chunk().crc32c(), Crc32c(message.chunk().data()));
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(LastAsked(), "read version 4 with outer state");
+}
+
+TEST_F(AdminTest, ACheckpointWithoutANameIsNotTheNewestVersion) {
+  Serve();
+  v1::ReadParametersRequest request;
+  request.set_checkpoint("");
+  const auto context = Context();
+  const auto stream = admin_->ReadParameters(context.get(), request);
+  v1::ParametersChunk message;
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(coordinator_.admin_control.asked().empty());
+}
+
 TEST_F(AdminTest, AnExportEndsWithItsClientAndWithTheServer) {
   std::atomic<int> ended{0};
   coordinator_.admin_control.on_export = [&](const AdminControl::MetricSink& sink) {

@@ -123,12 +123,21 @@ TEST_F(SecurityTest, AnObserverLooksAndAnAdminDoes) {
   ServeTls();
   const auto observer = Secure(As("observer-prometheus"));
   const auto seen = CallAll(AdminApi(), Connect(*observer, server_->admin_address()), *observer);
-  const std::set<std::string> looks = {"GetStatus",       "ListWorkers", "GetMetrics",
-                                       "ExportMetrics",   "ListConfigs", "GetLauncher",
-                                       "ListCheckpoints", "ListRounds",  "ListConfirmations"};
+  const std::set<std::string> looks = {
+      "GetStatus",   "ListWorkers",     "GetMetrics", "ExportMetrics",     "ListConfigs",
+      "GetLauncher", "ListCheckpoints", "ListRounds", "ListConfirmations", "ReadParameters"};
   for (const auto& [method, status] : seen) {
     EXPECT_EQ(absl::IsPermissionDenied(status), !looks.contains(method)) << method << ": " << status;
   }
+  // A checkpoint's files are all read first: that is work.
+  v1::ReadParametersRequest request;
+  request.set_checkpoint("one");
+  const auto context = Context();
+  const auto stub = v1::Admin::NewStub(Connect(*observer, server_->admin_address()));
+  const auto stream = stub->ReadParameters(context.get(), request);
+  v1::ParametersChunk message;
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
   const auto admin = Secure(As("admin-ann"));
   for (const auto& [method, status] :
        CallAll(AdminApi(), Connect(*admin, server_->admin_address()), *admin)) {
