@@ -4,6 +4,7 @@
     common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
               core <- core/hf <- storage/weights <- server/opening, worker/app, cli
               core <- protos  <- server/rpc <- server/web ;  protos <- client/rpc, cli ;  storage <- cli
+              core <- protos  <- client/parameters <- client/rpc, cli, worker/app
               core <- client/sync <- client/rpc, client/metrics <- client/setup <- client/engine <- (a socket) <- client/library
                       client/sync <- worker/torch <- worker/models <- worker/app
 
@@ -70,7 +71,8 @@ SERVER_STEPS = {
 # What every worker stands on. The library is in the caller's process and the engine in its own: all they share is ipc.
 CLIENT_STEPS = {
     "client/sync": CORE,
-    "client/rpc": CORE + ["protos", "client/sync"],
+    "client/parameters": CORE + ["protos"],
+    "client/rpc": CORE + ["protos", "client/parameters", "client/sync"],
     "client/metrics": CORE + ["protos", "monitoring", "client/sync"],
     "client/setup": CORE + ["protos", "client/sync", "client/rpc", "client/metrics"],
     "client/ipc": ["client/include"],
@@ -88,7 +90,7 @@ WORKER_STEPS = {
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
     "worker/island": CORE + ["client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
-    "worker/app": CORE + WEIGHTS + ["protos", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
+    "worker/app": CORE + WEIGHTS + ["protos", "client/parameters", "client/sync", "client/rpc", "client/metrics", "client/setup", "worker/data", "worker/models",
                           "worker/torch", "worker/island"],
 }
 
@@ -104,7 +106,7 @@ ALLOWED = {
     **SERVER_STEPS,
     **CLIENT_STEPS,
     **WORKER_STEPS,
-    "cli": CORE + WEIGHTS + ["protos", "storage"],
+    "cli": CORE + WEIGHTS + ["protos", "storage", "client/parameters"],
     "python": ["client/include"],
     "simulate": CORE + ["storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
                         "server/rpc", "client/sync", "client/rpc"],
@@ -126,7 +128,7 @@ WHOLE_RUN = {
 }
 
 # A foreign type stops at its folder.
-RPC = ["protos", "server/rpc", "server/web", "client/rpc", "cli", "server/main.cc", "worker/main.cc"]
+RPC = ["protos", "server/rpc", "server/web", "client/parameters", "client/rpc", "cli", "server/main.cc", "worker/main.cc"]
 FOREIGN = [
     (r"rocksdb/", "RocksDB", ["storage"]),
     (r"(torch|ATen|c10|caffe2)/", "LibTorch", ["worker/torch", "worker/models", "worker/island"]),
