@@ -77,7 +77,10 @@ int Main(int argc, char** argv) {
   CLI::App* const generating = AddGenerateCommand(app, generate);
   SetHelp(app, ProgramHelp());
   const auto required = [&] {
-    if (generating->parsed()) TakeOverOptions(app, *generating);
+    if (generating->parsed()) {
+      TakeOverOptions(app, *generating);
+      SettleGenerateFlags(*generating, generate);
+    }
     if (generating->parsed() || (!worker.data.empty() && !worker.member.state_dir.empty())) return;
     throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
   };

@@ -25,12 +25,13 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", absl::StrFormat("atoll-model %s (%s), LibTorch %s", kVersion,
                                                     kGitRevision, TorchVersion()));
   AddLogFlags(app, log_flags);
-  AddGenerateCommand(app, generate);
+  const CLI::App* const generating = AddGenerateCommand(app, generate);
   app.require_subcommand(1);
   SetHelp(app, {.examples = {{"atoll-model generate --prompt \"Once \"",
                               "Write text with the current model of the run on this machine"}},
                 .notes = "Nothing that this program does changes a run."});
-  if (const auto code = ParseCommandLine(app, argc, argv)) return ToInt(*code);
+  const auto settle = [&] { SettleGenerateFlags(*generating, generate); };
+  if (const auto code = ParseCommandLine(app, argc, argv, settle)) return ToInt(*code);
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   RouteGrpcLog(log->With("component", "grpc"));

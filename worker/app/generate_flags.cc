@@ -13,14 +13,38 @@ namespace {
 
 constexpr uint64_t kLargestSeed = uint64_t{1} << 53;  // what JSON keeps exactly
 
-void AddSource(CLI::App& app, ModelSource& source) {
-  app.add_option("--coordinator", source.coordinator,
-                 "Address of the coordinator's data port (Env:ATOLL_COORDINATOR)")
-      ->capture_default_str();
+/// `inherited`: the program's own option of this name, whose value counts here too (worker/main.cc), has the
+/// variable.
+void AddAddresses(CLI::App& app, ModelSource& source, bool inherited) {
+  CLI::Option* const data =
+      app.add_option("--coordinator", source.coordinator,
+                     inherited ? "Address of the coordinator's data port (Env:ATOLL_COORDINATOR)"
+                               : "Address of the coordinator's data port")
+          ->capture_default_str();
+  if (!inherited) data->envname("ATOLL_COORDINATOR");
+  app.add_option("--admin", source.admin,
+                 "Address of the coordinator's admin port, for --version and --checkpoint. Alone: read the "
+                 "newest version there")
+      ->capture_default_str()
+      ->envname("ATOLL_ADMIN");
+}
+
+void AddSource(CLI::App& app, ModelSource& source, bool inherited) {
+  AddAddresses(app, source, inherited);
+  CLI::Option* const version =
+      app.add_option("--version", source.stored.version,
+                     "Use this version of the run, if it is still stored (checkpoint.keep_versions)")
+          ->check(NotNegative());
+  CLI::Option* const checkpoint = app.add_option("--checkpoint", source.stored.checkpoint,
+                                                 "Use this checkpoint of the run; needs an admin's token")
+                                      ->check(NotEmpty())
+                                      ->excludes(version);
   CLI::Option* const model = app.add_option("--model", source.files,
                                             "Read the parameters from this safetensors file, or this folder "
                                             "of Hugging Face's transformers (both of "
-                                            "atollctl export)");
+                                            "atollctl export)")
+                                 ->excludes(version)
+                                 ->excludes(checkpoint);
   app.add_option("--config", source.config,
                  "With --model: configuration file of the run (YAML). A folder has config.json instead")
       ->needs(model);
@@ -74,19 +98,33 @@ void AddSampling(CLI::App& app, SamplingOptions& sampling) {
 
 CLI::App* AddGenerateCommand(CLI::App& app, GenerateFlags& flags) {
   CLI::App* const command = app.add_subcommand(
-      "generate", "Write text with the published parameters of a live run or with an exported model");
-  AddSource(*command, flags.source);
+      "generate",
+      "Write text with the parameters of a live run, one of its checkpoints, or an exported model");
+  AddSource(*command, flags.source, app.get_option_no_throw("--coordinator") != nullptr);
   AddPrompt(*command, flags);
   AddSampling(*command, flags.sampling);
   const std::string program = absl::StrCat(app.get_name(), " generate ");
   SetHelp(
       *command,
       {.examples = {{program + "--coordinator 127.0.0.1:7600 --prompt \"Once \" --tokens 200"},
+                    {program + "--checkpoint before-lr-change --prompt \"Once \""},
                     {program + "--model model.safetensors --config run.yaml --prompt \"Once \""},
                     {program + "--model my-gpt2 --prompt-tokens \"15496 11\" --temperature 0",
                      "With a folder of transformers; the same tokens as its greedy decoding"}},
        .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected, ExitCode::kBadFiles}});
   return command;
+}
+
+void SettleGenerateFlags(const CLI::App& command, GenerateFlags& flags) {
+  ModelSource& source = flags.source;
+  const bool data = command.get_option("--coordinator")->count() > 0;
+  const bool admin = command.get_option("--admin")->count() > 0;
+  if (!source.stored.newest() && data && !admin) {
+    throw CLI::ValidationError(
+        source.stored.version ? "--version" : "--checkpoint",
+        "is read through the admin port, which could be another run's here: also give --admin HOST:PORT");
+  }
+  source.through_admin = !source.stored.newest() || (admin && !data);
 }
 
 }  // namespace atl

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "client/rpc/channel.h"
 #include "client/rpc/grpc_connection.h"
+#include "client/rpc/stored_reader.h"
 #include "client/sync/load_published.h"
 #include "common/clock.h"
 #include "common/digest.h"
@@ -12,6 +13,7 @@
 #include "common/status.h"
 #include "core/hf/config_file.h"
 #include "core/hf/model_of_config.h"
+#include "core/manifest.h"
 #include "core/model_shape.h"
 #include "protos/config/run_config.h"
 #include "storage/weights/model_files.h"
@@ -81,12 +83,43 @@ absl::StatusOr<LoadedModel> FromFiles(const ModelSource& source, const CheckToke
   return model;
 }
 
+absl::StatusOr<std::shared_ptr<ChannelSecurity>> SecurityFor(const ModelSource& source,
+                                                             const std::string& address, const Clock* clock,
+                                                             const Logger& log) {
+  ATOLL_RETURN_IF_ERROR(CheckAddress(address));
+  ATOLL_ASSIGN_OR_RETURN(auto security, ChannelSecurity::Create(source.security, clock, log));
+  ATOLL_RETURN_IF_ERROR(security->CheckTarget(address));
+  return security;
+}
+
+/// The parameters of a version or of a checkpoint.
+absl::StatusOr<LoadedModel> FromStored(const ModelSource& source, const CheckTokenizer& check,
+                                       const Logger& log) {
+  const SystemClock clock{};
+  ATOLL_ASSIGN_OR_RETURN(const auto security, SecurityFor(source, source.admin, &clock, log));
+  LoadedModel model;
+  const auto build = [&](const RunOptions& run) {
+    ATOLL_RETURN_IF_ERROR(check(run.data.tokenizer));
+    ATOLL_ASSIGN_OR_RETURN(model, Build(source, run));
+    return absl::OkStatus();
+  };
+  ATOLL_ASSIGN_OR_RETURN(const StoredParameters stored,
+                         ReadStoredParameters(source.admin, security, source.stored, build));
+  if (ManifestHash(stored.manifest) != ManifestHash(model.replica->manifest())) {
+    return absl::FailedPreconditionError(
+        "the run's model is another one than this program builds of the run's configuration: " +
+        DifferenceFromRun(stored.manifest, model.replica->manifest()));
+  }
+  for (size_t f = 0; f < stored.layouts.size(); ++f) {
+    ATOLL_RETURN_IF_ERROR(model.replica->WriteFragment(stored.layouts[f], stored.parameters[f]));
+  }
+  return model;
+}
+
 absl::StatusOr<LoadedModel> FromRun(const ModelSource& source, const CheckTokenizer& check,
                                     const Logger& log) {
-  ATOLL_RETURN_IF_ERROR(CheckAddress(source.coordinator));
   const SystemClock clock{};
-  ATOLL_ASSIGN_OR_RETURN(const auto security, ChannelSecurity::Create(source.security, &clock, log));
-  ATOLL_RETURN_IF_ERROR(security->CheckTarget(source.coordinator));
+  ATOLL_ASSIGN_OR_RETURN(const auto security, SecurityFor(source, source.coordinator, &clock, log));
   const GrpcConnectionOptions options = {.address = source.coordinator, .security = security};
   GrpcConnection connection(options, MakeChannel({.address = source.coordinator, .security = security}),
                             &clock);
@@ -110,7 +143,8 @@ absl::StatusOr<LoadedModel> FromRun(const ModelSource& source, const CheckTokeni
 
 absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source, const CheckTokenizer& check,
                                       const Logger& log) {
-  return source.files.empty() ? FromRun(source, check, log) : FromFiles(source, check);
+  if (!source.files.empty()) return FromFiles(source, check);
+  return source.through_admin ? FromStored(source, check, log) : FromRun(source, check, log);
 }
 
 }  // namespace atl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/parameters/stored_parameters.h"
 #include "common/log.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
@@ -15,9 +16,13 @@
 
 namespace atl {
 
-/// Where a program takes a model from: a live run, or files.
+/// Where a program takes a model from: a live run, a version or a checkpoint of it, or files.
 struct ModelSource {
   std::string coordinator = "127.0.0.1:7600";
+  std::string admin = "127.0.0.1:7601";
+  /// The parameters come through the admin port, and are these.
+  bool through_admin = false;
+  ParametersQuery stored;
   ClientSecurityFlags security;
   /// Files instead of a coordinator (storage/weights/model_files.h). Empty: the coordinator.
   std::string files;
@@ -35,8 +40,8 @@ struct LoadedModel {
   std::vector<TokenId> endings;  // tokens that end a text, where its files say so
 };
 
-/// Reads the parameters, or pulls the published ones as an observer. `check` sees the name of the tokenizer
-/// before that, and may reject it.
+/// Reads the parameters from files or through the admin port, or pulls the published ones as an observer.
+/// `check` sees the name of the tokenizer before that, and may reject it.
 absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source,
                                       const std::function<absl::Status(const std::string&)>& check,
                                       const Logger& log);
