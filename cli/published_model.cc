@@ -1,5 +1,7 @@
 #include "cli/published_model.h"
 
+#include <utility>
+
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/pull_model.h"
@@ -29,14 +31,48 @@ absl::StatusOr<PublishedModel> PullPublished(ObserverClient& client, Duration st
   return model;
 }
 
-std::vector<std::span<const float>> TensorsOf(const PublishedModel& model) {
+absl::StatusOr<PublishedModel> ReadStored(AdminClient& client, const ParametersQuery& query,
+                                          const std::function<absl::Status(const RunOptions&)>& check) {
+  ATOLL_ASSIGN_OR_RETURN(StoredParameters stored, client.ReadParameters(query, check));
+  PublishedModel model{.manifest = std::move(stored.manifest),
+                       .options = std::move(stored.options),
+                       .layouts = std::move(stored.layouts),
+                       .fragments = {},
+                       .run_id = std::move(stored.run_id),
+                       .epoch = stored.epoch};
+  for (size_t f = 0; f < stored.parameters.size(); ++f) {
+    model.fragments.push_back({.version = stored.versions[f], .values = std::move(stored.parameters[f])});
+  }
+  for (size_t i = 0; i < stored.state.size(); ++i) {
+    model.outer_state.push_back(
+        {.name = std::move(stored.state_names[i]), .fragments = std::move(stored.state[i])});
+  }
+  return model;
+}
+
+namespace {
+
+/// `vector_of(f)`: that of fragment f.
+template <typename VectorOf>
+std::vector<std::span<const float>> CutTensors(const PublishedModel& model, VectorOf vector_of) {
   std::vector<std::span<const float>> tensors(model.manifest.tensors.size());
   for (size_t f = 0; f < model.layouts.size(); ++f) {
+    const std::span<const float> vector = vector_of(f);
     for (const TensorSlot& slot : model.layouts[f].slots) {
-      tensors[slot.tensor] = std::span(model.fragments[f].values).subspan(slot.offset, slot.elements);
+      tensors[slot.tensor] = vector.subspan(slot.offset, slot.elements);
     }
   }
   return tensors;
+}
+
+}  // namespace
+
+std::vector<std::span<const float>> TensorsOf(const PublishedModel& model) {
+  return CutTensors(model, [&](size_t f) { return std::span(model.fragments[f].values); });
+}
+
+std::vector<std::span<const float>> TensorsOf(const PublishedModel& model, const OuterVector& vector) {
+  return CutTensors(model, [&](size_t f) { return std::span(vector.fragments[f]); });
 }
 
 std::map<std::string, std::string> VersionMetadata(const PublishedModel& model) {

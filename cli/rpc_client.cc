@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/address.h"
 #include "cli/exit_code.h"
+#include "client/parameters/parameters_assembler.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "grpcpp/channel.h"
@@ -296,6 +297,18 @@ absl::Status AdminClient::DeleteCheckpoint(const std::string& name) {
   v1::DeleteCheckpointRequest request;
   request.set_name(name);
   return Call(&v1::Admin::Stub::DeleteCheckpoint, request, kAsLongAsItTakes).status();
+}
+
+absl::StatusOr<StoredParameters> AdminClient::ReadParameters(const ParametersQuery& query,
+                                                             const CheckRun& check) {
+  ATOLL_RETURN_IF_ERROR(unsecured_);
+  ATOLL_RETURN_IF_ERROR(AwaitConnection(*channel_, address_, *security_, connect_within_,
+                                        CoordinatorPort::kAdmin, &cancelled_, notice_));
+  const auto context = Context(kAsLongAsItTakes);
+  const InProgress in_progress(*this, context.get());
+  return atl::ReadParameters(*stub_, *context, query, check, [this](const grpc::Status& status) {
+    return FromGrpcStatus(status, address_, CoordinatorPort::kAdmin);
+  });
 }
 
 absl::Status AdminClient::Verify(std::optional<uint64_t> version,

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "atoll/v1/admin.grpc.pb.h"
 #include "atoll/v1/coordinator.grpc.pb.h"
+#include "client/parameters/stored_parameters.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "protos/transport/channel_security.h"
@@ -78,6 +79,9 @@ class AdminClient {
   absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(bool check);
   absl::StatusOr<v1::RestoreCheckpointReply> RestoreCheckpoint(const std::string& name);
   absl::Status DeleteCheckpoint(const std::string& name);
+
+  /// `check` sees the run before its tensors are read, and may reject it.
+  absl::StatusOr<StoredParameters> ReadParameters(const ParametersQuery& query, const CheckRun& check);
 
   /// `sink` returns false to end the stream.
   absl::Status Verify(std::optional<uint64_t> version,

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cstdio>
-#include <map>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/export_files.h"
 #include "cli/hf_export.h"
 #include "cli/json.h"
 #include "cli/observer_client.h"
@@ -14,13 +15,10 @@
 #include "cli/text.h"
 #include "common/command_line/help.h"
 #include "common/command_line/parse.h"
-#include "common/durable_file.h"
 #include "common/human.h"
 #include "common/output_target.h"
-#include "common/partial_file.h"
 #include "common/partial_folder.h"
 #include "common/status.h"
-#include "core/safetensors.h"
 #include "nlohmann/json.hpp"
 
 namespace atl {
@@ -34,6 +32,7 @@ struct ExportFlags {
   std::string format = kFile;
   std::string dtype = "fp32";
   HfExportOptions hf;
+  ParametersQuery query;  // outer_state: --with-momentum
 };
 
 FileDtype DtypeOf(const std::string& flag) {
@@ -41,101 +40,134 @@ FileDtype DtypeOf(const std::string& flag) {
   return flag == "fp16" ? FileDtype::kF16 : FileDtype::kF32;
 }
 
-/// Writes the manifest's tensors from the fragments' flat vectors, without their padding.
-absl::Status WriteTensors(DurableFile& file, const PublishedModel& model) {
-  // Of the other families every reader knows the manifest, and an export keeps the bytes that it always had.
-  std::map<std::string, std::string> metadata = VersionMetadata(model);
-  if (model.options.model.external() != nullptr) metadata.merge(ManifestMetadata(model.manifest));
-  metadata["format"] = "pt";
-  const std::string header = SafetensorsHeader(model.manifest, metadata);
-  ATOLL_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header))));
-  uint64_t offset = header.size();
-  for (const std::span<const float> tensor : TensorsOf(model)) {
-    ATOLL_RETURN_IF_ERROR(file.WriteAt(offset, std::as_bytes(tensor)));
-    offset += tensor.size_bytes();
-  }
-  ATOLL_RETURN_IF_ERROR(file.Sync());
-  return file.Close();
+/// Only the admin port has more than the newest version. A caller who gave only its address, or gave it in
+/// the stronger way, means the run that is there.
+bool ThroughAdminPort(const GlobalOptions& global, const ParametersQuery& query) {
+  return !query.newest() || query.outer_state || global.admin.source > global.coordinator.source;
 }
 
-absl::StatusOr<PublishedModel> Pull(const GlobalOptions& global,
-                                    const std::function<absl::Status(const RunOptions&)>& check) {
+absl::StatusOr<PublishedModel> Get(const GlobalOptions& global, const ParametersQuery& query,
+                                   const std::function<absl::Status(const RunOptions&)>& check) {
+  const auto check_all = [&](const RunOptions& run) {
+    if (query.outer_state) ATOLL_RETURN_IF_ERROR(CheckMomentum(run));
+    return check(run);
+  };
+  if (ThroughAdminPort(global, query)) {
+    AdminClient client = MakeAdminClient(global);
+    return ReadStored(client, query, check_all);
+  }
   ATOLL_ASSIGN_OR_RETURN(const auto client, MakeObserver(global, "export"));
   const Duration stall = std::max(Seconds(global.timeout_s), PullLimits().stall);
-  return PullPublished(*client, stall, check);
+  return PullPublished(*client, stall, check_all);
+}
+
+/// What was written: "version 3 of checkpoint 'x'".
+std::string VersionText(const ParametersQuery& query, const PublishedModel& model) {
+  std::string text = absl::StrFormat("version %d", model.fragments.front().version);
+  if (!query.checkpoint.empty()) absl::StrAppend(&text, " of checkpoint '", query.checkpoint, "'");
+  return text;
 }
 
 /// Says which run's parameters were written: two runs can have the same name, id and version. A branch has
 /// another epoch.
-std::string Origin(const GlobalOptions& global, const PublishedModel& model) {
+std::string Origin(const GlobalOptions& global, const ParametersQuery& query, const PublishedModel& model) {
+  const bool admin = ThroughAdminPort(global, query);
   return absl::StrFormat("%s parameters; run %s, epoch %016x, from %s",
                          HumanCount(static_cast<double>(model.manifest.elements())), Printable(model.run_id),
-                         model.epoch, global.coordinator.address);
+                         model.epoch, admin ? global.admin.address : global.coordinator.address);
 }
 
-nlohmann::ordered_json OriginJson(const GlobalOptions& global, const PublishedModel& model) {
-  return {{"version", model.fragments.front().version},
-          {"parameters", model.manifest.elements()},
-          {"run_id", model.run_id},
-          {"epoch", absl::StrFormat("%d", model.epoch)},
-          {"coordinator", global.coordinator.address}};
+nlohmann::ordered_json OriginJson(const GlobalOptions& global, const ParametersQuery& query,
+                                  const PublishedModel& model) {
+  nlohmann::ordered_json origin = {{"version", model.fragments.front().version},
+                                   {"parameters", model.manifest.elements()},
+                                   {"run_id", model.run_id},
+                                   {"epoch", absl::StrFormat("%d", model.epoch)}};
+  if (!query.checkpoint.empty()) origin["checkpoint"] = query.checkpoint;
+  if (ThroughAdminPort(global, query)) {
+    origin["admin"] = global.admin.address;
+  } else {
+    origin["coordinator"] = global.coordinator.address;
+  }
+  return origin;
 }
 
-void ReportFile(const GlobalOptions& global, const std::string& path, const PublishedModel& model) {
-  const bool stream = IsStream(path);
+void ReportFile(const GlobalOptions& global, const ExportFlags& flags, const PublishedModel& model,
+                const std::string& momentum) {
+  const bool stream = IsStream(flags.path);
   if (global.json && !stream) {
-    nlohmann::ordered_json report = {{"file", path}};
-    report.update(OriginJson(global, model));
+    nlohmann::ordered_json report = {{"file", flags.path}};
+    if (!momentum.empty()) report["momentum"] = momentum;
+    report.update(OriginJson(global, flags.query, model));
     PrintJson(report);
     return;
   }
-  absl::FPrintF(stream ? stderr : stdout, "wrote %s: version %d, %d tensors, %s\n", path,
-                model.fragments.front().version, model.manifest.tensors.size(), Origin(global, model));
+  absl::FPrintF(stream ? stderr : stdout, "wrote %s: %s, %d tensors, %s\n", flags.path,
+                VersionText(flags.query, model), model.manifest.tensors.size(),
+                Origin(global, flags.query, model));
+  if (!momentum.empty()) absl::PrintF("wrote %s: the outer optimizer's momentum\n", momentum);
 }
 
 void ReportFolder(const GlobalOptions& global, const ExportFlags& flags, const PublishedModel& model,
-                  const std::vector<std::string>& files) {
+                  const std::vector<std::string>& files, const std::string& momentum) {
   if (global.json) {
     nlohmann::ordered_json report = {{"folder", flags.path}, {"files", files}, {"dtype", flags.dtype}};
-    report.update(OriginJson(global, model));
+    if (!momentum.empty()) report["momentum"] = momentum;
+    report.update(OriginJson(global, flags.query, model));
     PrintJson(report);
     return;
   }
-  absl::PrintF("wrote %s: version %d, %d files, %s as %s\n", flags.path, model.fragments.front().version,
-               files.size(), Origin(global, model), TorchName(flags.hf.dtype));
+  absl::PrintF("wrote %s: %s, %d files, %s as %s\n", flags.path, VersionText(flags.query, model),
+               files.size(), Origin(global, flags.query, model), TorchName(flags.hf.dtype));
+  if (!momentum.empty()) absl::PrintF("wrote %s: the outer optimizer's momentum\n", momentum);
 }
 
-absl::Status AboutOut(const std::string& path, const absl::Status& status) {
-  return {status.code(), absl::StrFormat("--out %s: %s", path, std::string(status.message()))};
+/// The file beside the parameters, if it was asked for.
+absl::StatusOr<std::optional<ExportFile>> CreateMomentum(const ExportFlags& flags) {
+  if (!flags.query.outer_state) return std::optional<ExportFile>();
+  ATOLL_ASSIGN_OR_RETURN(ExportFile file, ExportFile::Create("--with-momentum", MomentumPath(flags.path)));
+  return std::optional<ExportFile>(std::move(file));
 }
 
-absl::Status ExportFile(const GlobalOptions& global, const std::string& path) {
-  // Create the file before the pull, so that a folder without write permission fails at once.
-  const auto partial = PartialFile::Create(path);
-  if (!partial.ok()) return AboutOut(path, partial.status());
-  ATOLL_ASSIGN_OR_RETURN(DurableFile file, DurableFile::Open((*partial)->partial(), OpenMode::kTruncate));
+/// Before the parameters appear: a program that finds these finds both.
+absl::StatusOr<std::string> FinishMomentum(std::optional<ExportFile>& file, const PublishedModel& model) {
+  if (!file) return std::string();
+  ATOLL_RETURN_IF_ERROR(file->WriteOuterState(model));
+  ATOLL_RETURN_IF_ERROR(file->Publish());
+  return file->path();
+}
+
+absl::Status ExportToFile(const GlobalOptions& global, const ExportFlags& flags) {
+  ATOLL_ASSIGN_OR_RETURN(ExportFile file, ExportFile::Create("--out", flags.path));
+  ATOLL_ASSIGN_OR_RETURN(std::optional<ExportFile> beside, CreateMomentum(flags));
   const auto any_run = [](const RunOptions&) { return absl::OkStatus(); };
-  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Pull(global, any_run));
-  ATOLL_RETURN_IF_ERROR(WriteTensors(file, model));
-  ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  ReportFile(global, path, model);
+  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Get(global, flags.query, any_run));
+  ATOLL_RETURN_IF_ERROR(file.WriteModel(model));
+  ATOLL_ASSIGN_OR_RETURN(const std::string momentum, FinishMomentum(beside, model));
+  ATOLL_RETURN_IF_ERROR(file.Publish());
+  ReportFile(global, flags, model, momentum);
   return absl::OkStatus();
 }
 
-absl::Status ExportFolder(const GlobalOptions& global, const ExportFlags& flags) {
+absl::Status ExportToFolder(const GlobalOptions& global, const ExportFlags& flags) {
   const auto partial = PartialFolder::Create(flags.path);
-  if (!partial.ok()) return AboutOut(flags.path, partial.status());
+  if (!partial.ok()) {
+    return absl::Status(partial.status().code(),
+                        absl::StrFormat("--out %s: %s", flags.path, std::string(partial.status().message())));
+  }
+  ATOLL_ASSIGN_OR_RETURN(std::optional<ExportFile> beside, CreateMomentum(flags));
   TokenizerFiles tokenizer;
   const auto check = [&](const RunOptions& run) {
     ATOLL_RETURN_IF_ERROR(CheckHfExport(run));
     ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerForExport(run, flags.hf));
     return absl::OkStatus();
   };
-  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Pull(global, check));
+  ATOLL_ASSIGN_OR_RETURN(const PublishedModel model, Get(global, flags.query, check));
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                          WriteHfExport((*partial)->partial(), model, std::move(tokenizer), flags.hf));
+  ATOLL_ASSIGN_OR_RETURN(const std::string momentum, FinishMomentum(beside, model));
   ATOLL_RETURN_IF_ERROR((*partial)->Publish());
-  ReportFolder(global, flags, model, files);
+  ReportFolder(global, flags, model, files, momentum);
   return absl::OkStatus();
 }
 
@@ -149,6 +181,41 @@ void CheckFlags(const ExportFlags& flags, const CLI::Option& out,
   for (const CLI::Option* const option : of_folder) {
     if (option->count() > 0) throw CLI::ValidationError(option->get_name(), "needs --format hf");
   }
+  if (flags.query.outer_state && IsStream(flags.path)) {
+    throw CLI::ValidationError("--with-momentum",
+                               "needs the name of a file: it makes a second one beside --out");
+  }
+}
+
+std::vector<CLI::Option*> AddFolderOptions(CLI::App& command, ExportFlags& flags) {
+  return {command
+              .add_option("--dtype", flags.dtype,
+                          "Type of the values in the folder. bf16 and fp16 round to nearest, ties to even")
+              ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+              ->capture_default_str(),
+          command
+              .add_option("--shard-bytes", flags.hf.shard_bytes,
+                          "Maximum bytes of tensors in one file of the folder; larger models get several "
+                          "files and an index")
+              ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
+              ->capture_default_str(),
+          command
+              .add_option("--tokenizer", flags.hf.tokenizer,
+                          "Copy the tokenizer's files of this folder (tokenizer.json, vocab.json, ...)")
+              ->check(NotEmpty())};
+}
+
+void AddQueryOptions(CLI::App& command, ParametersQuery& query) {
+  CLI::Option* const version =
+      command
+          .add_option("--version", query.version,
+                      "Export this version, if it is still stored (checkpoint.keep_versions)")
+          ->check(NotNegative());
+  command.add_option("--checkpoint", query.checkpoint, "Export this checkpoint; needs an admin's token")
+      ->check(NotEmpty())
+      ->excludes(version);
+  command.add_flag("--with-momentum", query.outer_state,
+                   "Also write the outer optimizer's momentum, to OUT.momentum.safetensors beside OUT");
 }
 
 }  // namespace
@@ -167,36 +234,26 @@ void AddExportCommand(CLI::App& app, const GlobalOptions& global, Action& action
                    "safetensors: one file of float32 values; hf: a folder that transformers loads")
       ->check(CLI::IsMember({kFile, kFolder}))
       ->capture_default_str();
-  const std::vector<CLI::Option*> of_folder = {
-      command
-          ->add_option("--dtype", flags->dtype,
-                       "Type of the values in the folder. bf16 and fp16 round to nearest, ties to even")
-          ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
-          ->capture_default_str(),
-      command
-          ->add_option("--shard-bytes", flags->hf.shard_bytes,
-                       "Maximum bytes of tensors in one file of the folder; larger models get several files "
-                       "and an index")
-          ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
-          ->capture_default_str(),
-      command
-          ->add_option("--tokenizer", flags->hf.tokenizer,
-                       "Copy the tokenizer's files of this folder (tokenizer.json, vocab.json, ...)")
-          ->check(NotEmpty())};
+  AddQueryOptions(*command, flags->query);
+  const std::vector<CLI::Option*> of_folder = AddFolderOptions(*command, *flags);
   command->callback([&global, &action, flags, out, of_folder] {
     CheckFlags(*flags, *out, of_folder);
     flags->hf.dtype = DtypeOf(flags->dtype);
     action = [&global, flags] {
-      return flags->format == kFolder ? ExportFolder(global, *flags) : ExportFile(global, flags->path);
+      return flags->format == kFolder ? ExportToFolder(global, *flags) : ExportToFile(global, *flags);
     };
   });
-  SetHelp(*command, {.examples = {{"atollctl export --out model.safetensors"},
-                                  {"atollctl export --format hf --out my-gpt2 --dtype bf16 --tokenizer gpt2",
-                                   "A folder for AutoModelForCausalLM.from_pretrained(\"my-gpt2\")"}},
-                     .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected,
-                                    ExitCode::kBadFiles},
-                     .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel or LlamaForCausalLM, "
-                              "or of an external model those that its workers gave them."});
+  SetHelp(
+      *command,
+      {.examples = {{"atollctl export --out model.safetensors"},
+                    {"atollctl export --format hf --out my-gpt2 --dtype bf16 --tokenizer gpt2",
+                     "A folder for AutoModelForCausalLM.from_pretrained(\"my-gpt2\")"},
+                    {"atollctl export --checkpoint before-lr-change --with-momentum"}},
+       .exit_codes = {ExitCode::kUnavailable, ExitCode::kStorage, ExitCode::kRejected, ExitCode::kBadFiles},
+       .notes = "Tensors have the names of Hugging Face's GPT2LMHeadModel or LlamaForCausalLM, "
+                "or of an external model those that its workers gave them. The command calls the "
+                "data port. It calls the admin port with --version, --checkpoint or "
+                "--with-momentum, and if only --admin is given."});
 }
 
 }  // namespace atl

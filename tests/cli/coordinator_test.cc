@@ -130,13 +130,22 @@ TEST_F(CoordinatorTest, ACommandSaysThatItWaits) {
 }
 
 TEST_F(CoordinatorTest, AnAdminPortAloneLeadsToNoOtherRunsData) {
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"events"}, {"export", "--out", "model.safetensors"}}) {
-    std::vector<std::string> arguments = {"--admin", "127.0.0.1:1"};
-    arguments.insert(arguments.end(), command.begin(), command.end());
-    const Outcome outcome = Atollctl().Run(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("data port"), HasSubstr("also give --coordinator HOST:PORT")));
+  const Outcome events = Atollctl().Run({"--admin", "127.0.0.1:1", "events"});
+  EXPECT_EQ(events.exit_code, 2) << events.err;
+  EXPECT_THAT(events.err, AllOf(HasSubstr("data port"), HasSubstr("also give --coordinator HOST:PORT")));
+  // An export does without the data port.
+  const Outcome away = Atollctl().Run(
+      {"--admin", "127.0.0.1:1", "--timeout", "0.3", "export", "--out", dir_.File("model.safetensors")});
+  EXPECT_EQ(away.exit_code, 3) << away.err;
+  EXPECT_THAT(away.err, HasSubstr("no coordinator answers on 127.0.0.1:1"));
+  for (const std::vector<std::string>& stored :
+       {std::vector<std::string>{"--version", "1"}, {"--checkpoint", "c"}, {"--with-momentum"}}) {
+    std::vector<std::string> arguments = {"--coordinator", "127.0.0.1:1", "export", "--out",
+                                          dir_.File("model.safetensors")};
+    arguments.insert(arguments.end(), stored.begin(), stored.end());
+    const Outcome mixed = Atollctl().Run(arguments);
+    EXPECT_EQ(mixed.exit_code, 2) << mixed.err;
+    EXPECT_THAT(mixed.err, AllOf(HasSubstr("admin port"), HasSubstr("also give --admin HOST:PORT")));
   }
 }
 
@@ -151,7 +160,6 @@ TEST_F(CoordinatorTest, TheEnvironmentNeverLeadsToAnotherRunThanTheCommandLine) 
   const std::string of_data = "the address of the data port, " + data + ", comes from --coordinator";
   const Case cases[] = {
       {"--admin", admin, "ATOLL_COORDINATOR", {"events"}, of_admin},
-      {"--admin", admin, "ATOLL_COORDINATOR", {"export", "--out", dir_.File("m")}, of_admin},
       {"--admin", admin, "ATOLL_COORDINATOR", {"doctor"}, of_admin},
       {"--coordinator", data, "ATOLL_ADMIN", {"doctor", "--dir", dir_.File("data")}, of_data},
       {"--coordinator", data, "ATOLL_ADMIN", {"status"}, of_data},
@@ -170,6 +178,8 @@ TEST_F(CoordinatorTest, TheEnvironmentNeverLeadsToAnotherRunThanTheCommandLine) 
     EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err << outcome.out;
   }
   EXPECT_EQ(Atollctl({"--admin=" + admin}, elsewhere).Run({"status"}).exit_code, 0);
+  EXPECT_THAT(Atollctl({"--admin=" + admin}, elsewhere).Run({"export", "--out", dir_.File("m")}).err,
+              HasSubstr("the run has no parameters yet"));
   EXPECT_EQ(Atollctl({}, {"ATOLL_ADMIN=" + admin, "ATOLL_COORDINATOR=" + data}).Run({"events"}).exit_code, 0);
 }
 

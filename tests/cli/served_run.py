@@ -25,9 +25,9 @@ class ServedRun:
                 raise RuntimeError((folder / "log").read_text())
             time.sleep(0.02)
         ports = json.loads((folder / "ports").read_text())
-        self.data = ports["data"]
-        self.there = ["--admin", ports["admin"], "--coordinator", ports["data"],
-                      "--token-file", str(folder / "data/access/admin.token")]  # of atollctl
+        self.data, self.admin = ports["data"], ports["admin"]
+        self.token = ["--token-file", str(folder / "data/access/admin.token")]
+        self.there = ["--admin", self.admin, "--coordinator", self.data, *self.token]  # of atollctl
 
     def end(self):
         """As an operator would."""

@@ -5,8 +5,8 @@ external_model.py BIN PROTOC GRPC_PYTHON_PLUGIN PROTO_DIR WELL_KNOWN_DIR
 
 It must show: `config validate` and `plan` work without a model; a killed coordinator knows the model or does not, never half of
 it, and goes on either way; a client seeds three odd tensors, trains to the end of the run, and every version is Nesterov's step
-as numpy computes it in float32; another model is refused by the tensor's name, another base model too; `status`, `export` and
-`verify` work, and an exported file begins another run; Atoll's own worker and `generate` refuse the run.
+as numpy computes it in float32; another model is refused by the tensor's name, another base model too; `status`, `export` (also of
+versions, a checkpoint and the momentum) and `verify` work, and an exported file begins another run; Atoll's own worker and `generate` refuse the run.
 Exit codes: 0 all of it, 1 not, 77 python3 here lacks grpc, protobuf or numpy.
 """
 import json
@@ -68,9 +68,10 @@ class Coordinator:
     def log_end(self):
         return (self.folder / "log").read_text()[-3000:]
 
-    def ctl(self, *arguments, code=0):
-        done = subprocess.run([self.programs / "atollctl", "--admin", self.admin, "--coordinator", self.data, *arguments],
-                              capture_output=True, text=True, timeout=120, check=False)
+    def ctl(self, *arguments, code=0, there=None):
+        there = there or ["--admin", self.admin, "--coordinator", self.data]
+        done = subprocess.run([self.programs / "atollctl", *there, *arguments], capture_output=True, text=True, timeout=120,
+                              check=False)
         assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
@@ -147,14 +148,16 @@ def seed_and_be_killed(pb, programs, folder, fault):
     return known
 
 
-def train(client, momentum):
-    """To the end of the run. Returns what was published last, and the losses that were reported."""
+def train(client, momentum, at_version):
+    """To the end of the run. Returns what was published last, and the losses that were reported. Calls
+    `at_version(version, theta)`, with the momentum as it is then."""
     pb = client.pb["coordinator"]
     target = array_client.flat_of({name: np.full(shape, 0.25, "f4") for name, shape in SHAPES.items()})
     loss_of = lambda values: float(np.mean((values - target) ** 2)) + 0.01  # noqa: E731
     header, theta = client.pull()
     samples, losses = 0, {}
     while True:
+        at_version(header.version, theta)
         if header.plan.evaluate:
             losses[header.version] = loss_of(theta)
             client.heartbeat([(header.version, losses[header.version], 100)])
@@ -210,6 +213,27 @@ def check_own_worker(programs, folder, coordinator):
                 "model.external", "atollctl export")
 
 
+def check_exports(coordinator, folder, kept):
+    """Versions and a checkpoint, as numpy knows them, by the admin port alone."""
+    file, momentum = folder / "stored.safetensors", folder / "stored.momentum.safetensors"
+    admin = ["--admin", coordinator.admin]
+    for version, source in ((2, ["--checkpoint", "at-two"]), (ROUNDS - 1, ["--version", str(ROUNDS - 1)]), (ROUNDS, [])):
+        coordinator.ctl("export", "--out", file, "--with-momentum", *source, there=admin)
+        theta, of_optimizer = (array_client.arrays_of(flat, SHAPES) for flat in kept[version])
+        exported, metadata = read_safetensors(file)
+        assert metadata["atoll_version"] == str(version) and metadata["base_fingerprint"] == BASE, metadata
+        beside, _ = read_safetensors(momentum)
+        assert list(beside) == [f"momentum.{name}" for name in SHAPES], list(beside)
+        for name in SHAPES:
+            np.testing.assert_array_equal(exported[name], theta[name])
+            np.testing.assert_allclose(beside[f"momentum.{name}"], of_optimizer[name], rtol=1e-6, atol=1e-7)
+    for there in (admin, None):
+        said = coordinator.ctl("export", "--format", "hf", "--out", folder / "hf", code=2, there=there)
+        assert "the model of the run is external" in said, said
+    assert "stored versions: 3, 4" in coordinator.ctl("export", "--version", "1", "--out", file, code=5)
+    assert not (folder / "hf").exists()
+
+
 def check_a_run(pb, programs, folder):
     coordinator = Coordinator(programs, folder / "run")
     try:
@@ -223,7 +247,14 @@ def check_a_run(pb, programs, folder):
         check_refusals(pb, coordinator)
         check_own_worker(programs, folder, coordinator)
         momentum = np.zeros_like(array_client.flat_of(start_values()))
-        theta, losses = train(client, momentum)
+        kept = {}
+
+        def keep(version, theta):
+            kept[version] = (theta, momentum.copy())
+            if version == 2:
+                coordinator.ctl("checkpoint", "create", "at-two")
+        theta, losses = train(client, momentum, keep)
+        check_exports(coordinator, folder, kept)
         assert len(losses) == ROUNDS + 1 and losses[ROUNDS] < losses[0], losses
         status = coordinator.status()
         assert status["state"] == "RUN_STATE_FINISHED" and status["tensors"] == 3, status
