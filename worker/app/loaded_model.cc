@@ -24,7 +24,8 @@ namespace {
 
 using CheckTokenizer = std::function<absl::Status(const std::string&)>;
 
-absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& run) {
+/// First of all: what else is wrong with such a run is no news.
+absl::Status CheckKnown(const RunOptions& run) {
   if (run.model.external() != nullptr) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: only the workers of this run know its model, so generate cannot build it: export the "
@@ -32,6 +33,11 @@ absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& r
         "there",
         ShapeOf(run.model)->section()));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& run) {
+  ATOLL_RETURN_IF_ERROR(CheckKnown(run));
   TorchReplicaOptions options;
   options.run = run;
   options.device = source.device;
@@ -99,6 +105,7 @@ absl::StatusOr<LoadedModel> FromStored(const ModelSource& source, const CheckTok
   ATOLL_ASSIGN_OR_RETURN(const auto security, SecurityFor(source, source.admin, &clock, log));
   LoadedModel model;
   const auto build = [&](const RunOptions& run) {
+    ATOLL_RETURN_IF_ERROR(CheckKnown(run));
     ATOLL_RETURN_IF_ERROR(check(run.data.tokenizer));
     ATOLL_ASSIGN_OR_RETURN(model, Build(source, run));
     return absl::OkStatus();
@@ -129,6 +136,7 @@ absl::StatusOr<LoadedModel> FromRun(const ModelSource& source, const CheckTokeni
   join.role = WorkerRole::kObserver;
   ATOLL_ASSIGN_OR_RETURN(const JoinedRun info, connection.Join(join));
   const auto load = [&]() -> absl::StatusOr<LoadedModel> {
+    ATOLL_RETURN_IF_ERROR(CheckKnown(info.run));
     ATOLL_RETURN_IF_ERROR(check(info.run.data.tokenizer));
     ATOLL_ASSIGN_OR_RETURN(LoadedModel model, Build(source, info.run));
     ATOLL_RETURN_IF_ERROR(LoadPublished(connection, info, *model.replica).status());
