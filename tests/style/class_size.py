@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli", "simulate"]
+FOLDERS = ["common", "core", "tokenizer", "storage", "protos", "monitoring", "server", "client", "worker", "cli", "simulate"]
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 MAX_PUBLIC_METHODS = 25
 

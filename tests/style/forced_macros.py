@@ -13,7 +13,7 @@ import re
 import shlex
 import sys
 
-CODE_FOLDERS = ["bench", "cli", "client", "common", "core", "monitoring", "protos", "python", "server", "simulate", "storage",
+CODE_FOLDERS = ["bench", "cli", "client", "common", "core", "monitoring", "protos", "python", "server", "simulate", "storage", "tokenizer",
                 "tests", "worker"]
 CODE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 BUILD_FOLDERS = CODE_FOLDERS + ["cmake"]

@@ -8,7 +8,7 @@ import re
 import statistics
 import sys
 
-CODE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli"]
+CODE_FOLDERS = ["common", "core", "tokenizer", "storage", "protos", "monitoring", "server", "client", "worker", "cli"]
 CODE_SUFFIXES = {".h", ".hpp", ".cc", ".cu", ".cuh"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".py", ".sh", ".cmake", ".txt", ".json", ".yaml", ".yml", ".proto"}
 TEXT_FOLDERS = CODE_FOLDERS + ["simulate", "tests", "bench", "scripts", "cmake", "docs", "k8s", "examples", "python", ".ci"]

@@ -2,6 +2,7 @@
 """Fails when an #include runs against the arrows of the design.
 
     common <- core <- core/protocol <- storage <- server's rooms       monitoring <- server, worker
+              core <- tokenizer <- worker/data
               core <- core/hf <- storage/weights <- server/opening, worker/app, cli
               core <- protos  <- server/rpc <- server/web ;  protos <- client/rpc, cli ;  storage <- cli
               core <- protos  <- client/parameters <- client/rpc, cli, worker/app
@@ -84,7 +85,7 @@ CLIENT_STEPS = {
 }
 
 WORKER_STEPS = {
-    "worker/data": CORE,
+    "worker/data": CORE + ["tokenizer"],
     "worker/models": CORE + ["worker/torch"],
     "worker/cuda": CORE,
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
@@ -100,6 +101,7 @@ ALLOWED = {
     "core/protocol": ["common", "core"],
     "core/hf": ["common", "core"],
     "storage/weights": ["common", "core", "core/hf"],
+    "tokenizer": ["common", "core"],
     "storage": CORE,
     "protos": CORE,
     "monitoring": ["common"],

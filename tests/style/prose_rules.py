@@ -21,7 +21,7 @@ MIN_SHARE_WITHIN = 0.95
 
 PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "k8s/README.md", "monitoring/README.md"]
 PAGE_FOLDER = "docs"
-SOURCE_FOLDERS = ["common", "core", "storage", "protos", "monitoring", "server", "client", "worker", "cli", "simulate", "bench", "k8s",
+SOURCE_FOLDERS = ["common", "core", "tokenizer", "storage", "protos", "monitoring", "server", "client", "worker", "cli", "simulate", "bench", "k8s",
                   "configs", "scripts", "cmake", "examples", "python"]
 SOURCE_SUFFIXES = {".h", ".cc", ".cu", ".cuh", ".proto", ".py", ".sh", ".cmake", ".yaml", ".yml", ".json", ".html", ".js", ".css",
                    ".txt", ".md", ".tpl"}

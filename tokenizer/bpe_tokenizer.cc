@@ -1,0 +1,91 @@
+#include "tokenizer/bpe_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "core/foreign_name.h"
+#include "tokenizer/known_vocabularies.h"
+
+namespace atl {
+namespace {
+
+absl::Status CheckAdded(const std::vector<AddedToken>& added, const Vocabulary& tokens) {
+  if (added.size() > kMaxAddedTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("has %d added tokens, and Atoll reads at most %d", added.size(), kMaxAddedTokens));
+  }
+  absl::flat_hash_map<TokenId, std::string_view> ids;
+  absl::flat_hash_map<std::string_view, TokenId> contents;
+  for (const AddedToken& token : added) {
+    const std::string name = ForeignName(token.content);
+    if (token.content.empty() || token.content.size() > kMaxTokenBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("has an added token '%s' of %d bytes; 1 to %d are allowed", name,
+                          token.content.size(), kMaxTokenBytes));
+    }
+    if (token.id >= kMaxVocabulary || (token.id < tokens.size() && !tokens.Bytes(token.id).empty())) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "has an added token '%s' with the id %d, which another token has or which is not below %d", name,
+          token.id, kMaxVocabulary));
+    }
+    if (!ids.try_emplace(token.id, token.content).second ||
+        !contents.try_emplace(token.content, token.id).second) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("names the added token '%s' or its id %d twice", name, token.id));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BpeTokenizer>> BpeTokenizer::Create(BpeModel model) {
+  const std::string fingerprint = VocabularyFingerprint(model.tokens);
+  ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Vocabulary> tokens, Vocabulary::Create(model));
+  ATOLL_RETURN_IF_ERROR(CheckAdded(model.added, *tokens));
+  return std::unique_ptr<BpeTokenizer>(new BpeTokenizer(model, std::move(tokens), fingerprint));
+}
+
+BpeTokenizer::BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> tokens,
+                           const std::string& fingerprint)
+    : pattern_(model.pattern),
+      whole_pieces_(model.whole_pieces),
+      nfc_(model.nfc),
+      unknown_(model.unknown),
+      tokens_(std::move(tokens)),
+      added_(model.added),
+      added_by_id_(model.added),
+      vocabulary_size_(static_cast<uint32_t>(tokens_->size())) {
+  std::ranges::sort(added_by_id_, {}, &AddedToken::id);
+  for (const AddedToken& token : added_by_id_) {
+    vocabulary_size_ = std::max(vocabulary_size_, token.id + 1);
+    if (token.content == "<|endoftext|>" || token.content == "<|end_of_text|>") end_of_text_ = token.id;
+  }
+  const KnownVocabulary* const known = FindKnownVocabulary(fingerprint);
+  // A published vocabulary behind another pattern makes other tokens.
+  const bool published = known != nullptr && PatternName(known->pattern) == PatternName(pattern_);
+  name_ = published ? std::string(known->name)
+                    : absl::StrCat(std::string(PatternName(pattern_)), "-", fingerprint.substr(0, 8));
+}
+
+bool BpeTokenizer::lossless() const { return tokens_->HasAllBytes() && !nfc_; }
+
+std::string BpeTokenizer::Decode(std::span<const TokenId> tokens) const {
+  std::string text;
+  text.reserve(tokens.size() * 4);
+  for (const TokenId id : tokens) {
+    if (id < tokens_->size() && !tokens_->Bytes(id).empty()) {
+      text += tokens_->Bytes(id);
+      continue;
+    }
+    const auto added = std::ranges::lower_bound(added_by_id_, id, {}, &AddedToken::id);
+    text += added != added_by_id_.end() && added->id == id ? added->content : "\xEF\xBF\xBD";
+  }
+  return text;
+}
+
+}  // namespace atl
