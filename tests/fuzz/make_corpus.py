@@ -125,6 +125,18 @@ def model_folders():
     write("shard_index", "two", json.dumps({"metadata": {"total_size": 12}, "weight_map": {"a": files[1], "b": files[0], "c": files[1]}}))
     for number, name in enumerate(["../m.safetensors", "/m.safetensors", ".safetensors", "m.safetensors\0", "m"]):
         write("shard_index", f"outside-{number}", json.dumps({"weight_map": {"a": name}}))
+    tokenizer = {"normalizer": {"type": "NFC"}, "decoder": {"type": "ByteLevel"},
+                 "added_tokens": [{"id": 5, "content": "<s>", "special": True}, {"id": 6, "content": "<t>", "special": False}],
+                 "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+                 "model": {"type": "BPE", "vocab": {"a": 0, "aa": 1, "Ġ": 2, "aaaa": 3}, "merges": ["a a", ["aa", "aa"]]}}
+    write("tokenizer_json", "gpt2", json.dumps(tokenizer))
+    digits = [{"type": "Digits", "individual_digits": True}, tokenizer["pre_tokenizer"]]
+    write("tokenizer_json", "smollm", json.dumps({**tokenizer, "pre_tokenizer": {"type": "Sequence", "pretokenizers": digits}}))
+    write("tokenizer_json", "deep", "[" * 3000)
+    write("tiktoken", "three", "YQ== 0\nYWE= 1\nYWFhYQ== 7\n")
+    write("vocab_merges", "two", json.dumps(tokenizer["model"]["vocab"]) + "\0#version: 0.2\na a\naa aa\n")
+    for number, start in enumerate((b"\x00", b"\x01", b"\x02", b"\x03", b"\x04", b"\x05", b"\x83")):
+        write("tokenizer_text", f"pattern-{number}", start + b"\x06aabb  " + "It's 1234\n\n  A\u030a \u1100\u1161 <t><s> \u00aaAB".encode() + b"\xff\xe2\x82 ")
     write("shard_index", "twice", '{"weight_map": {"a": "m.safetensors", "a": "n.safetensors"}}')
 
 
