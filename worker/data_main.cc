@@ -18,6 +18,7 @@
 #include "common/command_line/parse.h"
 #include "common/did_you_mean.h"
 #include "common/exit_codes.h"
+#include "common/file.h"
 #include "common/human.h"
 #include "common/process_setup.h"
 #include "common/progress_bar.h"
@@ -68,8 +69,14 @@ std::unique_ptr<ProgressBar> MakeBar(const std::string& label, uint64_t total, c
   return std::make_unique<ProgressBar>(look, &clock, &std::cerr);
 }
 
-absl::Status RunTokenize(const std::string& tokenizer_name, const TokenizeOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(tokenizer_name));
+bool IsTokenizerName(const std::string& name) {
+  return std::ranges::find(kTokenizerNames, name) != std::end(kTokenizerNames);
+}
+
+absl::Status RunTokenize(const std::string& name, const std::string& pattern,
+                         const TokenizeOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
+                         IsTokenizerName(name) ? MakeTokenizer(name) : MakeFileTokenizer(name, pattern));
   const SystemClock clock{};
   // The size of the input is known only after it is open, so create the bar at the first piece.
   std::unique_ptr<ProgressBar> bar;
@@ -130,21 +137,33 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 
 /// The problem with a tokenizer for `tokenize`; empty if it is valid.
 std::string TokenizerFault(const std::string& name) {
+  if (IsTokenizerName(name) || FileExists(name)) return "";
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
-  if (std::ranges::find(known, name) != known.end()) return "";
   const std::string meant = DidYouMean(name, known);
   return absl::StrFormat(
-      "Atoll has only '%s'%s; for another tokenizer, make uint16 token shards with another program (for "
+      "Atoll has only '%s'%s, and there is no file of this name; name the tokenizer.json, vocab.json or "
+      ".tiktoken "
+      "file of another tokenizer. For one that Atoll cannot read, make token shards with another program "
+      "(for "
       "example modded-nanogpt's), then run `atoll-data adopt FOLDER --tokenizer %s --vocabulary N`",
       absl::StrJoin(known, "', '"), meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
       name);
 }
 
-CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& options) {
+CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, std::string& pattern, TokenizeOptions& options) {
   CLI::App* tokenize = app.add_subcommand("tokenize", kTokenizeHelp);
-  tokenize->add_option("--tokenizer", tokenizer, "Tokenizer; bytes makes one token per byte, vocabulary 256")
+  tokenize
+      ->add_option("--tokenizer", tokenizer,
+                   "Tokenizer: bytes (one token per byte, vocabulary 256), or a tokenizer.json, vocab.json "
+                   "or .tiktoken file, "
+                   "or its folder")
       ->check(TokenizerFault)
       ->capture_default_str();
+  tokenize
+      ->add_option("--tokenizer-pattern", pattern,
+                   "How a tokenizer divides text if its file does not say so and its vocabulary is not a "
+                   "published one")
+      ->check(CLI::IsMember({"gpt2", "cl100k", "o200k", "llama3", "qwen2", "smollm"}));
   tokenize->add_option("--out", options.folder, "Dataset folder to create")->required()->check(NotEmpty());
   tokenize
       ->add_option("--val-fraction", options.validation_fraction,
@@ -154,6 +173,7 @@ CLI::App* AddTokenize(CLI::App& app, std::string& tokenizer, TokenizeOptions& op
   tokenize->add_option("files", options.inputs, "Text files, in order; - is standard input")->required();
   SetHelp(*tokenize,
           {.examples = {{"atoll-data tokenize --tokenizer bytes --out data/book book.txt more.txt.gz"},
+                        {"atoll-data tokenize --tokenizer gpt2/tokenizer.json --out data/book book.txt"},
                         {"zcat dump.gz | atoll-data tokenize --tokenizer bytes --out data/dump -"}},
            .exit_codes = {ExitCode::kStorage, ExitCode::kBadFiles}});
   return tokenize;
@@ -204,17 +224,17 @@ int Main(int argc, char** argv) {
   app.set_version_flag(
       "--version", absl::StrFormat("atoll-data %s (%s)", std::string(kVersion), std::string(kGitRevision)));
   app.require_subcommand(1);
-  std::string tokenizer = "bytes", folder;
+  std::string tokenizer = "bytes", pattern, folder;
   TokenizeOptions tokenize_options;
   AdoptOptions adopt_options;
-  const CLI::App* tokenize = AddTokenize(app, tokenizer, tokenize_options);
+  const CLI::App* tokenize = AddTokenize(app, tokenizer, pattern, tokenize_options);
   const CLI::App* adopt = AddAdopt(app, adopt_options);
   AddInspect(app, folder);
   SetHelp(app, {.examples = {{"atoll-data tokenize --tokenizer bytes --out data/book book.txt"},
                              {"atoll-data adopt fineweb10B --tokenizer gpt2 --vocabulary 50257"},
                              {"atoll-data inspect data/book"}}});
   if (const auto code = ParseCommandLine(app, argc, argv)) return ToInt(*code);
-  absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, tokenize_options)
+  absl::Status status = tokenize->parsed() ? RunTokenize(tokenizer, pattern, tokenize_options)
                         : adopt->parsed()  ? RunAdopt(adopt_options)
                                            : RunInspect(folder);
   status.Update(FlushStandardOutput());

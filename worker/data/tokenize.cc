@@ -20,6 +20,9 @@ namespace atl {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
+// Text that waits for the end of a piece. No real text has so much without a line end before a letter; one
+// that does is cut.
+constexpr size_t kMostWaiting = size_t{16} << 20;
 constexpr char kMeta[] = "meta.json";
 constexpr char kSpool[] = "tokens.tmp";
 
@@ -136,15 +139,25 @@ absl::Status FillSpool(const Tokenizer& tokenizer, std::vector<TextSource> sourc
   }
   uint64_t before = 0;
   std::string text;
+  std::string waiting;
   std::vector<TokenId> tokens;
   for (TextSource& source : sources) {
     while (true) {
       ATOLL_RETURN_IF_ERROR(source.Read(kPieceBytes, text));
       if (text.empty()) break;
-      tokenizer.Encode(text, tokens);
+      waiting += text;
+      if (waiting.size() < kMostWaiting) {
+        waiting.erase(0, tokenizer.EncodePrefix(waiting, tokens));
+      } else {
+        tokenizer.Encode(waiting, tokens);
+        waiting.clear();
+      }
       ATOLL_RETURN_IF_ERROR(spool.Append(tokens));
       progress(before + source.position(), known ? total : 0);
     }
+    tokenizer.Encode(waiting, tokens);
+    waiting.clear();
+    ATOLL_RETURN_IF_ERROR(spool.Append(tokens));
     before += source.size() > 0 ? source.size() : source.position();
   }
   return absl::OkStatus();

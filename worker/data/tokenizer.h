@@ -22,6 +22,13 @@ class Tokenizer {
   virtual uint32_t vocabulary() const = 0;
   /// Replaces `tokens` with those of `text`.
   virtual void Encode(std::string_view text, std::vector<TokenId>& tokens) const = 0;
+  /// Encode for the front of a text of which more follows: replaces `tokens` with those that no later text
+  /// changes, and returns how many bytes they are. Pass the rest again, before what follows, and the end of
+  /// the text to Encode.
+  virtual size_t EncodePrefix(std::string_view text, std::vector<TokenId>& tokens) const {
+    Encode(text, tokens);
+    return text.size();
+  }
   /// Tokens outside the vocabulary become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> tokens) const = 0;
 };
@@ -37,6 +44,11 @@ class ByteTokenizer final : public Tokenizer {
 
 /// InvalidArgument, listing the known ones, for an unknown name.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name);
+
+/// A tokenizer from its files (tokenizer/load.h, with the same errors). Invalid UTF-8 becomes U+FFFD. One
+/// call at a time encodes.
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeFileTokenizer(const std::string& path,
+                                                             const std::string& pattern);
 
 }  // namespace atl
 

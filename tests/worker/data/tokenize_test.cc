@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/dataset.h"
@@ -52,6 +54,37 @@ TEST(TokenizeTest, HoldsOutTheEndOfTheText) {
   EXPECT_EQ(ByteTokenizer().Decode(train) + ByteTokenizer().Decode(validation), text);
   EXPECT_THAT(*ListDir(JoinPath(folder, "out")),
               ::testing::ElementsAre("meta.json", "train_000.bin", "val.bin"));
+}
+
+TEST(TokenizeTest, FilesLargerThanAPieceHaveTheTokensOfTheirWholeText) {
+  const std::string folder = TemporaryFolder();
+  std::string vocabulary, text;
+  for (int byte = 0; byte < 256; ++byte) {
+    vocabulary += absl::StrCat(absl::Base64Escape(std::string(1, static_cast<char>(byte))), " ", byte, "\n");
+  }
+  vocabulary += absl::StrCat(absl::Base64Escape("the"), " 257\n", absl::Base64Escape("th"), " 256\n");
+  WriteBytes(JoinPath(folder, "own.tiktoken"), vocabulary);
+  EXPECT_FALSE(MakeFileTokenizer(JoinPath(folder, "own.tiktoken"), "").ok());
+  const auto tokenizer = MakeFileTokenizer(JoinPath(folder, "own.tiktoken"), "gpt2");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  // Words without a line end between them for more than one piece, so that a piece of input ends inside a
+  // word.
+  while (text.size() < 1200000) text += "the\u00e9";
+  text += "\n\n the end\nthe";
+  WriteBytes(JoinPath(folder, "text"), text);
+  const auto made = Tokenize(
+      **tokenizer, {.inputs = {JoinPath(folder, "text")}, .folder = JoinPath(folder, "out")}, kSilent);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(made->tokenizer.starts_with("gpt2-"));
+  const auto dataset = Dataset::Open(JoinPath(folder, "out"), {258, 4, made->tokenizer});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::vector<TokenId> all(dataset->train_tokens());
+  ASSERT_TRUE(dataset->ReadTrain(0, all).ok());
+  const std::vector<TokenId> validation = dataset->validation().Tokens();
+  all.insert(all.end(), validation.begin(), validation.end());
+  std::vector<TokenId> expected;
+  (*tokenizer)->Encode(text, expected);
+  EXPECT_EQ(all, expected);
 }
 
 TEST(TokenizeTest, StandardInputHasProgressToo) {
