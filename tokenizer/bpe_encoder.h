@@ -25,7 +25,7 @@ class BpeEncoder {
   explicit BpeEncoder(const BpeTokenizer& tokenizer, InvalidUtf8 invalid = InvalidUtf8::kReplace);
 
   /// Appends the tokens of a whole text. Special tokens in the text are ordinary text; other added tokens are
-  /// found. Takes time O(n log n) on the worst text of n bytes, and up to 40 bytes of memory a byte of its
+  /// found. Takes linear time on the worst text of n bytes, and up to 40 bytes of memory a byte of its
   /// longest piece.
   void Encode(std::string_view text, std::vector<TokenId>& tokens);
 

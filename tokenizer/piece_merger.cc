@@ -1,15 +1,13 @@
 #include "tokenizer/piece_merger.h"
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
 
 namespace atl {
 namespace {
 
 constexpr TokenId kNothing = ~TokenId{0};
 constexpr uint32_t kNone = ~uint32_t{0};
-// Above it the heap is faster (measured with Chinese text, whose pieces are long).
+// Above it the queue is faster (measured with Chinese text, whose pieces are long).
 constexpr size_t kShort = 80;
 
 }  // namespace
@@ -86,24 +84,19 @@ size_t PieceMerger::MergeShort(size_t count, TokenId* out) {
 void PieceMerger::Push(MergeKey merge, uint32_t at) {
   merges_[at] = merge;
   if (merge == kNoMerge) return;
-  heap_.push_back(uint64_t{RankOf(merge)} << 32 | at);
-  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+  queue_.Push(uint64_t{RankOf(merge)} << 32 | at);
 }
 
 size_t PieceMerger::MergeLong(size_t count, TokenId* out) {
   next_.resize(count);
   previous_.resize(count);
-  heap_.clear();
+  queue_.Clear();
   for (uint32_t i = 0; i < count; ++i) {
     next_[i] = i + 1 < count ? i + 1 : kNone;
     previous_[i] = i > 0 ? i - 1 : kNone;
-    if (merges_[i] != kNoMerge) heap_.push_back(uint64_t{RankOf(merges_[i])} << 32 | i);
+    Push(merges_[i], i);
   }
-  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  while (!heap_.empty()) {
-    const uint64_t least = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    heap_.pop_back();
+  for (uint64_t least = 0; queue_.Pop(least);) {
     const auto at = static_cast<uint32_t>(least);
     // What was pushed before a neighbour merged is out of date.
     if (merges_[at] == kNoMerge || RankOf(merges_[at]) != least >> 32) continue;

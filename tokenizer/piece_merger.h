@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "core/token_width.h"
+#include "tokenizer/merge_queue.h"
 #include "tokenizer/vocabulary.h"
 
 namespace atl {
 
 /// Byte pair encoding of one piece: the two neighbours of the smallest rank merge, the leftmost first among
-/// equals, until none can. Short pieces search for the smallest in an array. Long ones keep a heap: O(n log
-/// n) for n bytes. Not thread-safe; borrows the vocabulary.
+/// equals, until none can. Short pieces search for the smallest in an array. Long ones keep a
+/// queue (tokenizer/merge_queue.h) and take linear time. Not thread-safe; borrows the vocabulary.
 class PieceMerger {
  public:
   /// `unknown` stands for bytes without a token; without it they are left out.
@@ -37,7 +38,7 @@ class PieceMerger {
   std::vector<MergeKey> merges_;  // of a token and the next one
   std::vector<uint32_t> next_;
   std::vector<uint32_t> previous_;
-  std::vector<uint64_t> heap_;  // rank << 32 | place, the smallest first
+  MergeQueue queue_;  // rank << 32 | place
 };
 
 }  // namespace atl
