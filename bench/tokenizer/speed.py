@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of Atoll's tokenizers beside tiktoken and Hugging Face's tokenizers, in one run, as a table.
 
-Usage: speed.py PROBE [--bytes N] [--repeat N] [--hostile]
+Usage: speed.py PROBE [--bytes N] [--repeat N] [--only NAME] [--hostile]
 
   PROBE      atoll-tokenizer-probe (the target of that name)
   --bytes    real text of this machine (default: 20000000), divided into documents at line ends
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("probe")
     parser.add_argument("--bytes", type=int, default=20_000_000)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", default="", help="tokenizers whose name has this text")
     parser.add_argument("--hostile", action="store_true")
     arguments = parser.parse_args()
     oracles.use_interop_python(("tiktoken", "tokenizers"))
@@ -76,6 +77,8 @@ def main():
     print("| tokenizer | Atoll, 1 thread | Atoll, 2 | tiktoken, 1 | tiktoken, 2 | tokenizers, 1 | tokenizers, 2 |\n|---|---|---|---|---|---|---|")
     for name, file, encoding in (("gpt2", "gpt2", "gpt2"), ("cl100k", "cl100k.tiktoken", "cl100k_base"), ("o200k", "o200k", "o200k_base"),
                                  ("llama3", "llama3", None), ("qwen2", "qwen2", None)):
+        if arguments.only not in name:
+            continue
         encoders = [oracles.tiktoken_encoding(encoding, folder / f"{name}.tiktoken").encode_ordinary if encoding else None]
         tokenizer = oracles.hf_tokenizer(folder / name / "tokenizer.json") if (folder / name).is_dir() else None
         encoders.append((lambda part, t=tokenizer: t.encode(part, add_special_tokens=False)) if tokenizer else None)
