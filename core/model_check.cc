@@ -89,10 +89,11 @@ absl::Status CheckParameters(const ModelOptions& model, const Manifest& manifest
   if (external == nullptr || external->parameters == 0 || external->parameters == manifest.elements()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "%1$s.parameters is %2$d, and the model has %3$d in %4$d tensors%5$s. Correct the model, or %1$s.parameters",
-      ShapeOf(model)->section(), external->parameters, manifest.elements(), manifest.tensors.size(),
-      AveragedPart(manifest)));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%1$s.parameters is %2$d, and the model has %3$d in %4$d tensors%5$s. Correct the "
+                      "model, or %1$s.parameters",
+                      ShapeOf(model)->section(), external->parameters, manifest.elements(),
+                      manifest.tensors.size(), AveragedPart(manifest)));
 }
 
 absl::Status CheckModel(const RunOptions& run) {

@@ -73,10 +73,12 @@ absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
                                      ? DifferenceFromRun(*theirs, caller)
                                      : std::string(CheckParameters(run.run.model, caller).message());
   if (difference.empty()) return absl::OkStatus();
-  const char* const ours = run.run.model.external() != nullptr
-                               ? ""
-                               : ". The run trains Atoll's own GPT (`model: gpt`); a run for models of your "
-                                 "own has `model: external` in its configuration";
+  const std::string ours =
+      run.run.model.external() != nullptr
+          ? ""
+          : absl::StrCat(
+                ". The run's configuration describes its model (`", ShapeOf(run.run.model)->section(),
+                "`), and atoll-worker trains it; a run for models of your own has `model: external`");
   return WithRejection(
       absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference, ours)),
       RejectionReason::kManifestMismatch);

@@ -19,8 +19,8 @@ using google::protobuf::Message;
 /// What to write for a section that a file must have; empty: the allowed values say it.
 std::string_view ExampleOf(std::string_view path) {
   if (path == "model") {
-    return "write `model: external` for a model of your own, or `model: {gpt: {layers: 4, heads: 4, "
-           "width: 128, context: 128, vocabulary: 256}}` for Atoll's own GPT";
+    return "write `model: external` for a model of your own, a preset such as `model: gpt2`, or `model: "
+           "{gpt: {layers: 4, heads: 4, width: 128, context: 128, vocabulary: 256}}` for a shape of your own";
   }
   if (path == "data") {
     return "write `data: {tokenizer: bytes}`, with the tokenizer that made the token files; a run with "

@@ -94,8 +94,9 @@ TEST(ConfigExternalTest, OneModelIsGiven) {
               HasSubstr("model: 'extern' is not a preset; did you mean 'external'? allowed: gpt2, "));
   EXPECT_EQ(extern_model.find('\n'), std::string::npos) << "nothing follows from it: " << extern_model;
   EXPECT_THAT(ComplaintAbout(With("model: gpt\n")), HasSubstr("model: 'gpt' is not a preset; "));
-  EXPECT_THAT(ComplaintAbout(With("")), HasSubstr("model: is missing; write `model: external` for a model of "
-                                                  "your own, or `model: {gpt: {layers"));
+  EXPECT_THAT(ComplaintAbout(With("")),
+              HasSubstr("model: is missing; write `model: external` for a model of "
+                        "your own, a preset such as `model: gpt2`, or `model: {gpt: {layers"));
   EXPECT_THAT(
       ComplaintAbout(With("model: [external]\ndata: {tokenizer: bytes}\n")),
       HasSubstr(

@@ -33,15 +33,15 @@ TEST(ManifestCheckTest, NamesWhatDiffers) {
   EXPECT_THAT(Against(other), HasSubstr("base_fingerprint is 0123456789abcdef"));
 }
 
-TEST(ManifestCheckTest, ARunOfAtollsOwnModelIsCalledSo) {
+TEST(ManifestCheckTest, ARunThatDescribesItsModelSaysSo) {
   JoinedRun run;
   run.manifest = Three();
   Manifest other = Three();
   other.tensors[0].name = "weight";
   other.tensors[0].shape = {7};
   const std::string own =
-      ". The run trains Atoll's own GPT (`model: gpt`); a run for models of your own has "
-      "`model: external`";
+      ". The run's configuration describes its model (`model.gpt`), and atoll-worker trains it; a run for "
+      "models of your own has `model: external`";
   EXPECT_THAT(std::string(CheckAgainstRun(run, other).message()),
               HasSubstr("tensor 'a' is missing, and has shape [2, 3] in the run" + own));
   run.run.model = ModelOptions(ExternalOptions());
