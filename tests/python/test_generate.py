@@ -5,9 +5,11 @@ import subprocess
 import tempfile
 import unittest
 
+import tokenizers
 import torch
 import transformers
 
+from fixture import ROOT
 from hf_models import gpt2, llama
 
 PROMPT = [11, 250, 3, 77, 3]
@@ -55,6 +57,27 @@ class GenerateTest(unittest.TestCase):
 
     def test_qwen3(self):
         self.greedy(llama(transformers.Qwen3Config, max_position_embeddings=256, head_dim=32))
+
+    def test_text_with_the_tokenizer_of_the_folder(self):
+        """The prompt's tokens and the text are those of transformers, with the tokenizer.json beside the weights or elsewhere."""
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        tokenizer.train([str(ROOT / "README.md")], tokenizers.trainers.BpeTrainer(
+            vocab_size=400, show_progress=False, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet()))
+        model = gpt2(n_positions=256, vocab_size=400)
+        model.save_pretrained(self.folder)
+        greedy, prompt = ("--temperature", "0", "--tokens", "60"), "The coordinator holds"
+        self.assertIn("nothing says which tokenizer", self.generate(*greedy, "--prompt", prompt, code=2))
+        tokens = tokenizer.encode(prompt).ids
+        with torch.no_grad():
+            text = model.generate(torch.tensor([tokens]), max_new_tokens=60, do_sample=False, pad_token_id=0)[0].tolist()
+        elsewhere = self.folder / "elsewhere.json"
+        tokenizer.save(str(elsewhere))
+        self.assertEqual(self.generate(*greedy, "--prompt", prompt, "--tokenizer", elsewhere).decode(errors="replace"), tokenizer.decode(text) + "\n")
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        self.assertEqual(self.generate(*greedy, "--prompt", prompt).decode(errors="replace"), tokenizer.decode(text) + "\n")
+        self.assertIn("no file 'gpt3'", self.generate("--prompt", prompt, "--tokenizer", "gpt3", code=2))
 
     def test_ends_at_the_tokens_and_texts_that_end_it(self):
         model = gpt2(n_positions=256)

@@ -25,7 +25,8 @@ struct WorkerFlags {
 
 struct GenerateFlags {
   ModelSource source;
-  std::string tokenizer;  // empty: the run's
+  std::string tokenizer;          // a name or a file; empty: the run's, or that in the model's folder
+  std::string tokenizer_pattern;  // of a file that does not name its own
   std::string prompt = "\n";
   std::string prompt_tokens;  // numbers with spaces or commas between them, instead of a text
   uint32_t tokens = 200;

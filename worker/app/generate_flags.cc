@@ -63,8 +63,15 @@ void AddPrompt(CLI::App& app, GenerateFlags& flags) {
                      "Tokens to continue, as numbers: \"15496 11\". Prints numbers; needs no tokenizer")
           ->check(NotEmpty())
           ->excludes(prompt);
-  app.add_option("--tokenizer", flags.tokenizer, "Tokenizer of the model; default: that of the run")
-      ->excludes(numbers);
+  CLI::Option* const tokenizer =
+      app.add_option(
+             "--tokenizer", flags.tokenizer,
+             "Tokenizer of the model: bytes, or its tokenizer.json, vocab.json or .tiktoken file, or a "
+             "folder with one; default: that of the run, or the one in the folder of --model")
+          ->excludes(numbers);
+  app.add_option("--tokenizer-pattern", flags.tokenizer_pattern,
+                 "How the tokenizer divides text if its file does not say so, for example gpt2")
+      ->needs(tokenizer);
   app.add_option("--tokens", flags.tokens, "Largest number of tokens to write")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));

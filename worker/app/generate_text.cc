@@ -4,10 +4,15 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/sync/rejection.h"
+#include "common/file.h"
 #include "common/status.h"
+#include "core/tokenizer_names.h"
+#include "storage/weights/model_files.h"
 #include "worker/app/commands.h"
 #include "worker/app/loaded_model.h"
 #include "worker/app/token_output.h"
@@ -16,19 +21,38 @@
 namespace atl {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const std::string& name) {
-  if (name.empty()) {
-    return absl::InvalidArgumentError(
-        "nothing says which tokenizer the model has, so generate cannot turn the prompt into tokens: name it "
-        "(--tokenizer), or give token numbers (--prompt-tokens)");
-  }
-  auto tokenizer = MakeTokenizer(name);
-  if (tokenizer.ok()) return tokenizer;
+absl::Status NoTokenizer(const std::string& why) {
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s, so generate cannot turn the prompt into tokens: give token numbers "
-                      "(--prompt-tokens), or export the model (`atollctl export --format hf`), load it where "
-                      "that tokenizer is, and generate there",
-                      std::string(tokenizer.status().message())));
+      absl::StrCat(why,
+                   ", so generate cannot turn the prompt into tokens: name the tokenizer's file or folder "
+                   "(--tokenizer gpt2/tokenizer.json), or give token numbers (--prompt-tokens)"));
+}
+
+/// The tokenizer that the caller names, or the run's, or the one beside the weights of an exported model.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const GenerateFlags& flags,
+                                                       const std::string& of_run) {
+  const std::string& name = flags.tokenizer.empty() ? of_run : flags.tokenizer;
+  if (auto own = MakeTokenizer(name); own.ok()) return own;
+  if (!flags.tokenizer.empty()) {
+    if (FileExists(name)) return MakeFileTokenizer(name, flags.tokenizer_pattern);
+    return NoTokenizer(absl::StrFormat("--tokenizer: Atoll has only '%s', and there is no file '%s'",
+                                       absl::StrJoin(kTokenizerNames, "', '"), name));
+  }
+  if (IsModelFolder(flags.source.files)) {
+    auto beside = MakeFileTokenizer(flags.source.files, flags.tokenizer_pattern);
+    if (beside.ok() || !absl::IsNotFound(beside.status())) return beside;
+  }
+  return NoTokenizer(name.empty() || name == kNoTokenizer
+                         ? "nothing says which tokenizer the model has"
+                         : absl::StrFormat("the run's tokenizer '%s' is in files of yours", name));
+}
+
+void WarnOfAnother(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log) {
+  if (of_run.empty() || of_run == kNoTokenizer || tokenizer.name() == of_run) return;
+  log.Warning(
+      absl::StrFormat("the run's tokenizer is '%s', and this one is '%s': the text means something only if "
+                      "both make the same tokens",
+                      of_run, std::string(tokenizer.name())));
 }
 
 absl::StatusOr<std::vector<TokenId>> NumbersIn(const std::string& text) {
@@ -64,7 +88,8 @@ absl::Status GenerateNumbers(const GenerateFlags& flags, const Logger& log) {
 absl::Status GenerateWords(const GenerateFlags& flags, const Logger& log) {
   std::unique_ptr<Tokenizer> tokenizer;
   const auto make_tokenizer = [&](const std::string& of_run) {
-    ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerOf(flags.tokenizer.empty() ? of_run : flags.tokenizer));
+    ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerOf(flags, of_run));
+    WarnOfAnother(*tokenizer, of_run, log);
     return absl::OkStatus();
   };
   ATOLL_ASSIGN_OR_RETURN(const LoadedModel model, LoadModel(flags.source, make_tokenizer, log));
