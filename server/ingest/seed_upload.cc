@@ -32,18 +32,7 @@ absl::Status NotAgain(const CoordinatorContext& context, const MemberRef& caller
 /// FailedPrecondition when this coordinator cannot hold or store the model: an upload would be for nothing.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutSeed(const CoordinatorContext& context,
                                                        const MemberRef& caller, const Manifest& manifest) {
-  const ConfigPtr config = context.config();
-  const RunOptions& run = config->run;
-  const auto fits = [&]() -> absl::StatusOr<std::vector<FragmentLayout>> {
-    ATOLL_RETURN_IF_ERROR(CheckParameters(run.model, manifest));
-    ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
-                           PlanFragments(manifest, context.options.fragments, run.sync.pattern));
-    ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
-    ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(run, manifest));
-    ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
-    return layouts;
-  };
-  auto layouts = fits();
+  auto layouts = LayOutFirstModel(context.config()->run, context.options.fragments, manifest);
   if (layouts.ok()) return layouts;
   return absl::FailedPreconditionError(absl::StrFormat("worker '%s' cannot seed the run: %s", caller.worker,
                                                        std::string(layouts.status().message())));

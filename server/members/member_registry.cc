@@ -7,9 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
 #include "common/status.h"
-#include "core/model_check.h"
 #include "core/tokenizer_names.h"
 #include "server/members/member_lists.h"
+#include "server/opening/model_memory.h"
 #include "server/rejection.h"
 
 namespace atl {
@@ -112,8 +112,13 @@ void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& 
 
 absl::Status MemberRegistry::CheckModel(const JoinCall& call, const RunModel& model) const {
   if (!model.known() && call.manifest) {
-    const absl::Status size = CheckParameters(configs_->run().model, *call.manifest);
-    if (!size.ok()) return RejectModel(call.worker, std::string(size.message()));
+    const RunOptions& run = configs_->run();
+    const absl::Status fits = LayOutFirstModel(run, run.sync.fragments, *call.manifest).status();
+    if (!fits.ok()) {
+      return Reject(RejectionReason::kManifestMismatch,
+                    absl::StrFormat("the run cannot begin with the model of worker '%s': %s", call.worker,
+                                    std::string(fits.message())));
+    }
   }
   if (!model.known() || call.manifest_hash.empty() || call.manifest_hash == model.hash()) {
     return absl::OkStatus();

@@ -36,4 +36,16 @@ absl::Status CheckNewModel(const RunOptions& run) {
              : absl::InvalidArgumentError(absl::StrCat(ShapeOf(run.model)->section(), ": ", fits.message()));
 }
 
+absl::StatusOr<std::vector<FragmentLayout>> LayOutFirstModel(const RunOptions& run, uint32_t fragments,
+                                                             const Manifest& manifest) {
+  ATOLL_RETURN_IF_ERROR(ValidateManifest(manifest));
+  ATOLL_RETURN_IF_ERROR(CheckParameters(run.model, manifest));
+  ATOLL_ASSIGN_OR_RETURN(std::vector<FragmentLayout> layouts,
+                         PlanFragments(manifest, fragments, run.sync.pattern));
+  ATOLL_RETURN_IF_ERROR(CheckContributionBudget(run, layouts));
+  ATOLL_RETURN_IF_ERROR(CheckAveragedTensors(run, manifest));
+  ATOLL_RETURN_IF_ERROR(CheckModelMemory(layouts));
+  return layouts;
+}
+
 }  // namespace atl

@@ -173,7 +173,7 @@ TEST(ExternalModel, AnotherNumberOfParametersThanExpectedDoesNotJoin) {
   TestRun run(ExternalRun(800));
   const absl::Status rejected = run.coordinator().Join(With("a", Narrower())).status();
   EXPECT_EQ(ReasonOf(rejected), RejectionReason::kManifestMismatch);
-  EXPECT_THAT(Message(rejected), HasSubstr("the model of worker 'a' is not the run's: "
+  EXPECT_THAT(Message(rejected), HasSubstr("the run cannot begin with the model of worker 'a': "
                                            "model.external.parameters is 800, and the model has 750"));
   const auto right = run.coordinator().Join(With("b", SmallManifest()));
   ASSERT_TRUE(right.ok()) << right.status();
@@ -213,12 +213,21 @@ TEST(ExternalModel, AModelThatCannotSeedLetsAnotherDoIt) {
   EXPECT_TRUE(run.Seed(right->member, Ones()).ok());
 }
 
+/// What a worker that sends its model with its Join is told; its process then ends.
+std::string JoinFault(TestRun& run, const Manifest& manifest) {
+  const absl::Status rejected = run.coordinator().Join(With("a", manifest)).status();
+  EXPECT_EQ(ReasonOf(rejected), RejectionReason::kManifestMismatch) << rejected;
+  return Message(rejected);
+}
+
 TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
   {
     CoordinatorOptions options = ExternalRun();
     options.fragments = options.run.sync.fragments = 3;
     TestRun run(options);
-    const auto joined = run.coordinator().Join(With("a", SmallManifest()));
+    EXPECT_THAT(JoinFault(run, SmallManifest()),
+                HasSubstr("cannot cut a model of 2 tensors into 3 fragments"));
+    const auto joined = run.coordinator().Join(HashOnly("a", SmallManifest()));
     EXPECT_THAT(Message(run.coordinator().StartSeed(joined->member, SmallManifest()).status()),
                 AllOf(HasSubstr("worker 'a' cannot seed the run"),
                       HasSubstr("cannot cut a model of 2 tensors into 3 fragments")));
@@ -226,7 +235,8 @@ TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
   CoordinatorOptions options = ExternalRun();
   options.run.contribution_budget_bytes = 4095;
   TestRun run(options);
-  const auto small = run.coordinator().Join(With("a", SmallManifest()));
+  EXPECT_THAT(JoinFault(run, SmallManifest()), HasSubstr("limits.contribution_budget_mib"));
+  const auto small = run.coordinator().Join(HashOnly("a", SmallManifest()));
   EXPECT_THAT(Message(run.coordinator().StartSeed(small->member, SmallManifest()).status()),
               HasSubstr("limits.contribution_budget_mib"));
   run.options().run.contribution_budget_bytes = UINT64_MAX;
@@ -234,7 +244,8 @@ TEST(ExternalModel, OneThatTheRunCannotHoldSeedsNothing) {
   ASSERT_TRUE(run.Restart().ok());
   Manifest huge;
   huge.tensors.push_back({.name = "w", .shape = {int64_t{1} << 39}});
-  const auto joined = run.coordinator().Join(With("a", huge));
+  EXPECT_THAT(JoinFault(run, huge), HasSubstr("takes at least"));
+  const auto joined = run.coordinator().Join(HashOnly("a", huge));
   ASSERT_TRUE(joined.ok()) << joined.status();
   const absl::Status rejected = run.coordinator().StartSeed(joined->member, huge).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;

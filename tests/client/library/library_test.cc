@@ -442,7 +442,7 @@ TEST_F(LibraryTest, AModelOfAnotherSizeThanConfiguredDoesNotJoin) {
   EXPECT_THAT(end.text, HasSubstr("model.external.parameters is 14, and the model has 15 in 2 tensors: 12 "
                                   "parameters and 3 averaged values, which count too"));
   EXPECT_TRUE(Await([&] {
-    return Log().find("the model of worker 'w0' is not the run's") != std::string::npos;
+    return Log().find("the run cannot begin with the model of worker 'w0'") != std::string::npos;
   })) << Log();
   const Manifest right = {{{.name = "w", .shape = {11}}, {.name = "mean", .shape = {3}, .averaged = true}}};
   Caller second(right);
