@@ -11,7 +11,7 @@
 #include "core/outer_optimizer.h"
 #include "core/payload_gaps.h"
 #include "core/payload_stats.h"
-#include "server/opening/model_memory.h"
+#include "server/new_model.h"
 #include "server/rejection.h"
 #include "server/rounds/merge_engine.h"
 #include "server/storage_rejection.h"

@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "core/tokenizer_names.h"
 #include "server/members/member_lists.h"
-#include "server/opening/model_memory.h"
+#include "server/new_model.h"
 #include "server/rejection.h"
 
 namespace atl {

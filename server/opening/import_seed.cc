@@ -9,7 +9,7 @@
 #include "core/hf/tensor_match.h"
 #include "core/model_check.h"
 #include "core/model_shape.h"
-#include "server/opening/model_memory.h"
+#include "server/new_model.h"
 #include "storage/weights/model_files.h"
 
 namespace atl {

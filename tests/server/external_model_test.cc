@@ -326,7 +326,9 @@ TEST(ExternalModel, AveragedTensorsInAsyncRoundsNeedTheDelayedOptimizer) {
   options.run.round.staleness_limit = 3;
   options.run.outer = {.optimizer = OuterOptimizerKind::kSgd, .learning_rate = 0.5, .delay = 2};
   TestRun run(options);
-  const auto joined = run.coordinator().Join(With("a", WithAveraged()));
+  EXPECT_THAT(JoinFault(run, WithAveraged()),
+              HasSubstr("averaged tensors such as 'b' needs delayed_nesterov"));
+  const auto joined = run.coordinator().Join(HashOnly("a", WithAveraged()));
   ASSERT_TRUE(joined.ok()) << joined.status();
   const absl::Status refused = SeedWith(run, joined->member, WithAveraged(), Ones());
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;

@@ -1,4 +1,4 @@
-#include "server/opening/model_memory.h"
+#include "server/new_model.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
-#ifndef ATOLL_SERVER_OPENING_MODEL_MEMORY_H_
-#define ATOLL_SERVER_OPENING_MODEL_MEMORY_H_
+#ifndef ATOLL_SERVER_NEW_MODEL_H_
+#define ATOLL_SERVER_NEW_MODEL_H_
 
 #include <span>
 #include <vector>
@@ -28,4 +28,4 @@ absl::StatusOr<std::vector<FragmentLayout>> LayOutFirstModel(const RunOptions& r
 
 }  // namespace atl
 
-#endif  // ATOLL_SERVER_OPENING_MODEL_MEMORY_H_
+#endif  // ATOLL_SERVER_NEW_MODEL_H_
