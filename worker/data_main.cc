@@ -135,9 +135,10 @@ ExitCode ExitCodeFor(const absl::Status& status) {
   }
 }
 
-/// The problem with a tokenizer for `tokenize`; empty if it is valid.
+/// The problem with a tokenizer for `tokenize`; empty if it is valid, or a file to read.
 std::string TokenizerFault(const std::string& name) {
-  if (IsTokenizerName(name) || FileExists(name)) return "";
+  const bool file = name.find_first_of("/.") != std::string::npos;
+  if (file || IsTokenizerName(name) || FileExists(name)) return "";
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
   const std::string meant = DidYouMean(name, known);
   return absl::StrFormat(

@@ -215,7 +215,7 @@ void AddQueryOptions(CLI::App& command, ParametersQuery& query) {
       ->check(NotEmpty())
       ->excludes(version);
   command.add_flag("--with-momentum", query.outer_state,
-                   "Also write the outer optimizer's momentum, to OUT.momentum.safetensors beside OUT");
+                   "Also write the outer optimizer's momentum, to OUT.momentum.safetensors");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ for wanted in "2 w/0 $work/new" "4 w0 $work/damaged"; do
     failed=1
   fi
 done
-if ! "$worker" generate --help | grep -qF "0 to 2^53"; then
+if ! grep -qF "0 to 2^53" <<<"$("$worker" generate --help)"; then
   echo "atoll-worker generate --help does not say which seeds it takes" >&2
   failed=1
 fi
