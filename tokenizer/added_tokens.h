@@ -3,7 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,12 +15,12 @@
 
 namespace atl {
 
-/// Finds the added tokens that are not special in a text: the leftmost one, the longest of those that begin
-/// there. Immutable and thread-safe.
+/// Finds added tokens in a text: the leftmost one, the longest of those that begin there. Special tokens are
+/// no matches, but hide those that begin inside of them, as in tokenizers. Immutable and thread-safe.
 class AddedTokens {
  public:
-  /// Keeps those that are not special.
-  explicit AddedTokens(const std::vector<AddedToken>& added);
+  /// Keeps those with this value of `normalized`.
+  AddedTokens(const std::vector<AddedToken>& added, bool normalized);
 
   struct Match {
     size_t begin;
@@ -26,11 +30,18 @@ class AddedTokens {
   /// The first one that begins in [from, stop); nullopt: none.
   std::optional<Match> Find(std::string_view text, size_t from, size_t stop) const;
 
-  bool MayBegin(char byte) const { return !by_first_[static_cast<uint8_t>(byte)].empty(); }
+  bool MayBegin(char byte) const { return !lengths_[static_cast<uint8_t>(byte)].empty(); }
 
  private:
-  std::array<std::vector<AddedToken>, 256> by_first_;  // the longest first
-  bool none_ = true;
+  struct Entry {
+    TokenId id;
+    bool special;
+  };
+  std::optional<Match> At(std::string_view text, size_t at, bool& special) const;
+
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::array<std::vector<uint32_t>, 256> lengths_;  // of the tokens that begin with a byte, the longest first
+  bool none_ = true;                                // all are special
 };
 
 }  // namespace atl

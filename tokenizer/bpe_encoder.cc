@@ -19,6 +19,22 @@ constexpr size_t kFlush = 4096;
 
 bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+/// Appends the ids of the added tokens in text[0, stop), and calls `encode` with each part between them and
+/// the length of it that counts.
+template <typename Encode>
+void EncodeBetween(const AddedTokens& added, std::string_view text, size_t stop, std::vector<TokenId>& tokens,
+                   const Encode& encode) {
+  size_t at = 0;
+  while (at < stop) {
+    const auto found = added.Find(text, at, stop);
+    if (!found) break;
+    if (found->begin > at) encode(text.substr(at, found->begin - at), found->begin - at);
+    tokens.push_back(found->id);
+    at = found->begin + found->bytes;
+  }
+  if (at < stop) encode(text.substr(at), stop - at);
+}
+
 }  // namespace
 
 BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer, InvalidUtf8 invalid)
@@ -37,8 +53,10 @@ void BpeEncoder::Encode(std::string_view text, std::vector<TokenId>& tokens) {
 // visible, because white space before a letter is divided otherwise than at the end of a text.
 size_t BpeEncoder::EncodePrefix(std::string_view text, std::vector<TokenId>& tokens) {
   for (size_t stop = text.size(); stop-- > 1;) {
-    if (text[stop - 1] != '\n' || !IsAsciiLetter(text[stop]) || tokenizer_.added_.MayBegin(text[stop]))
+    if (text[stop - 1] != '\n' || !IsAsciiLetter(text[stop]) || tokenizer_.added_.MayBegin(text[stop]) ||
+        tokenizer_.added_later_.MayBegin(text[stop])) {
       continue;
+    }
     EncodeUntil(text.substr(0, stop + 1), stop, tokens);
     return stop;
   }
@@ -54,15 +72,10 @@ void BpeEncoder::EncodeUntil(std::string_view text, size_t stop, std::vector<Tok
     text = replaced_;
     stop = end;
   }
-  size_t at = 0;
-  while (at < stop) {
-    const auto added = tokenizer_.added_.Find(text, at, stop);
-    if (!added) break;
-    EncodeSegment(text.substr(at, added->begin - at), added->begin - at, tokens);
-    tokens.push_back(added->id);
-    at = added->begin + added->bytes;
-  }
-  if (at < stop) EncodeSegment(text.substr(at), stop - at, tokens);
+  EncodeBetween(tokenizer_.added_, text, stop, tokens, [&](std::string_view part, size_t end) {
+    EncodeBetween(tokenizer_.added_later_, part, end, tokens,
+                  [&](std::string_view rest, size_t rest_end) { EncodeSegment(rest, rest_end, tokens); });
+  });
 }
 
 void BpeEncoder::EncodeSegment(std::string_view text, size_t stop, std::vector<TokenId>& tokens) {

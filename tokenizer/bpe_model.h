@@ -19,6 +19,8 @@ struct AddedToken {
   std::string content;
   /// Special tokens are never found in a text. Others are, before anything else.
   bool special = true;
+  /// Found only after, and between, those without it (tokenizers' flag of this name).
+  bool normalized = false;
 };
 
 struct MergeRule {

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "core/foreign_name.h"
-#include "tokenizer/known_vocabularies.h"
+#include "tokenizer/tokenizer_name.h"
 
 namespace atl {
 namespace {
@@ -27,7 +26,8 @@ absl::Status CheckAdded(const std::vector<AddedToken>& added, const Vocabulary& 
           absl::StrFormat("has an added token '%s' of %d bytes; 1 to %d are allowed", name,
                           token.content.size(), kMaxTokenBytes));
     }
-    if (token.id >= kMaxVocabulary || (token.id < tokens.size() && !tokens.Bytes(token.id).empty())) {
+    const std::string_view bytes = token.id < tokens.size() ? tokens.Bytes(token.id) : std::string_view();
+    if (token.id >= kMaxVocabulary || (!bytes.empty() && bytes != token.content)) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "has an added token '%s' with the id %d, which another token has or which is not below %d", name,
           token.id, kMaxVocabulary));
@@ -44,32 +44,28 @@ absl::Status CheckAdded(const std::vector<AddedToken>& added, const Vocabulary& 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BpeTokenizer>> BpeTokenizer::Create(BpeModel model) {
-  const std::string fingerprint = VocabularyFingerprint(model.tokens);
+  const std::string name = TokenizerName(model);
   ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<Vocabulary> tokens, Vocabulary::Create(model));
   ATOLL_RETURN_IF_ERROR(CheckAdded(model.added, *tokens));
-  return std::unique_ptr<BpeTokenizer>(new BpeTokenizer(model, std::move(tokens), fingerprint));
+  return std::unique_ptr<BpeTokenizer>(new BpeTokenizer(model, std::move(tokens), name));
 }
 
-BpeTokenizer::BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> tokens,
-                           const std::string& fingerprint)
+BpeTokenizer::BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> tokens, const std::string& name)
     : pattern_(model.pattern),
       whole_pieces_(model.whole_pieces),
       nfc_(model.nfc),
       unknown_(model.unknown),
       tokens_(std::move(tokens)),
-      added_(model.added),
+      added_(model.added, /*normalized=*/false),
+      added_later_(model.added, /*normalized=*/true),
       added_by_id_(model.added),
+      name_(name),
       vocabulary_size_(static_cast<uint32_t>(tokens_->size())) {
   std::ranges::sort(added_by_id_, {}, &AddedToken::id);
   for (const AddedToken& token : added_by_id_) {
     vocabulary_size_ = std::max(vocabulary_size_, token.id + 1);
     if (token.content == "<|endoftext|>" || token.content == "<|end_of_text|>") end_of_text_ = token.id;
   }
-  const KnownVocabulary* const known = FindKnownVocabulary(fingerprint);
-  // A published vocabulary behind another pattern makes other tokens.
-  const bool published = known != nullptr && PatternName(known->pattern) == PatternName(pattern_);
-  name_ = published ? std::string(known->name)
-                    : absl::StrCat(std::string(PatternName(pattern_)), "-", fingerprint.substr(0, 8));
 }
 
 bool BpeTokenizer::lossless() const { return tokens_->HasAllBytes() && !nfc_; }

@@ -41,7 +41,7 @@ class BpeTokenizer {
 
  private:
   friend class BpeEncoder;
-  BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> tokens, const std::string& fingerprint);
+  BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> tokens, const std::string& name);
 
   const Pattern pattern_;
   const bool whole_pieces_;
@@ -49,8 +49,9 @@ class BpeTokenizer {
   const std::optional<TokenId> unknown_;
   const std::unique_ptr<Vocabulary> tokens_;
   const AddedTokens added_;
+  const AddedTokens added_later_;  // found between the others
   std::vector<AddedToken> added_by_id_;
-  std::string name_;
+  const std::string name_;
   uint32_t vocabulary_size_ = 0;
   std::optional<TokenId> end_of_text_;
 };

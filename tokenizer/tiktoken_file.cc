@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -49,6 +51,18 @@ absl::Status AddLine(std::string_view line, size_t number, std::vector<std::stri
   return absl::OkStatus();
 }
 
+/// tiktoken needs a token for each byte: a text with another byte would have no tokens.
+absl::Status CheckBytes(const std::vector<std::string>& tokens) {
+  std::array<bool, 256> known{};
+  for (const std::string& token : tokens) {
+    if (token.size() == 1) known[static_cast<uint8_t>(token[0])] = true;
+  }
+  const auto* const missing = std::ranges::find(known, false);
+  if (missing == known.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "has no token for the byte 0x%02X, so it is incomplete; download it again", missing - known.begin()));
+}
+
 }  // namespace
 
 absl::StatusOr<BpeModel> ParseTiktoken(std::string_view text, std::string_view pattern) {
@@ -64,6 +78,7 @@ absl::StatusOr<BpeModel> ParseTiktoken(std::string_view text, std::string_view p
     ATOLL_RETURN_IF_ERROR(AddLine(line, number, model.tokens));
   }
   if (model.tokens.empty()) return absl::InvalidArgumentError("has no tokens; download it again");
+  ATOLL_RETURN_IF_ERROR(CheckBytes(model.tokens));
   ATOLL_RETURN_IF_ERROR(SetPublishedPattern(pattern, model));
   if (const auto* known = FindKnownVocabulary(VocabularyFingerprint(model.tokens))) {
     model.added = SpecialTokensOf(*known, model.tokens.size());

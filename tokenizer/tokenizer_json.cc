@@ -156,7 +156,8 @@ absl::StatusOr<AddedToken> ReadAddedToken(const Json& json, bool nfc) {
   }
   AddedToken token{.id = id->get<TokenId>(),
                    .content = content->get<std::string>(),
-                   .special = !IsOrAbsent(JsonAt(json, "special"), false)};
+                   .special = !IsOrAbsent(JsonAt(json, "special"), false),
+                   .normalized = !IsOrAbsent(JsonAt(json, "normalized"), false)};
   if (token.special) return token;
   // Only tokens that are looked for in a text.
   for (const char* const flag : {"single_word", "lstrip", "rstrip"}) {
@@ -189,8 +190,8 @@ absl::Status ReadAdded(const Json& file, BpeModel& model) {
   return absl::OkStatus();
 }
 
-/// The bytes of all tokens but the added ones.
-absl::Status ReadTokens(const JsonVocabulary& vocabulary, BpeModel& model) {
+/// The bytes of all tokens. Returns which ones are added tokens too.
+absl::StatusOr<std::vector<bool>> ReadTokens(const JsonVocabulary& vocabulary, BpeModel& model) {
   model.tokens.resize(vocabulary.size);
   std::vector<bool> added(vocabulary.size);
   for (const AddedToken& token : model.added) {
@@ -204,8 +205,8 @@ absl::Status ReadTokens(const JsonVocabulary& vocabulary, BpeModel& model) {
     added[token.id] = true;
   }
   for (const auto& [name, id] : vocabulary.ids) {
-    if (added[id]) continue;
     auto bytes = FromByteLevel(name);
+    if (added[id] && !bytes) continue;
     if (!bytes || bytes->empty()) {
       return absl::InvalidArgumentError(
           absl::StrFormat("has token '%s' in model.vocab, which is not in GPT-2's alphabet of bytes; %s",
@@ -213,7 +214,17 @@ absl::Status ReadTokens(const JsonVocabulary& vocabulary, BpeModel& model) {
     }
     model.tokens[id] = *std::move(bytes);
   }
-  return absl::OkStatus();
+  return added;
+}
+
+/// An added token that ordinary text can also become keeps its bytes: a byte, what a merge makes, or a whole
+/// piece. The others, such as <|endoftext|>, are only added tokens.
+void LeaveOutAdded(const std::vector<bool>& added, BpeModel& model) {
+  std::vector<bool> made(model.tokens.size(), model.whole_pieces);
+  for (const MergeRule& rule : model.merges) made[rule.result] = true;
+  for (size_t id = 0; id < model.tokens.size(); ++id) {
+    if (added[id] && !made[id] && model.tokens[id].size() > 1) model.tokens[id].clear();
+  }
 }
 
 absl::Status ReadModel(const Json& file, BpeModel& model) {
@@ -225,12 +236,13 @@ absl::Status ReadModel(const Json& file, BpeModel& model) {
   ATOLL_RETURN_IF_ERROR(CheckModelOptions(*bpe));
   ATOLL_ASSIGN_OR_RETURN(const JsonVocabulary vocabulary,
                          ReadJsonVocabulary(JsonAt(*bpe, "vocab"), "model.vocab"));
-  ATOLL_RETURN_IF_ERROR(ReadTokens(vocabulary, model));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<bool> added, ReadTokens(vocabulary, model));
   MergeRules rules(vocabulary.ids);
   ATOLL_RETURN_IF_ERROR(ReadMerges(JsonAt(*bpe, "merges"), rules));
   model.merges = rules.Take();
   model.order = MergeOrder::kByRule;
   model.whole_pieces = !IsOrAbsent(JsonAt(*bpe, "ignore_merges"), false);
+  LeaveOutAdded(added, model);
   const Json* const unknown = JsonAt(*bpe, "unk_token");
   if (IsNull(unknown)) return absl::OkStatus();
   const auto id = unknown->is_string() ? vocabulary.ids.find(unknown->get_ref<const std::string&>())

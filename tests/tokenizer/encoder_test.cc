@@ -98,6 +98,19 @@ TEST(BpeEncoderTest, SpecialTokensAreTextAndOthersAreFound) {
   EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{300, 301, 9999}), "<|endoftext|><t>\ufffd");
 }
 
+TEST(BpeEncoderTest, AddedTokensAreFoundInTheOrderOfTokenizers) {
+  BpeModel model = SmallModel({});
+  model.added = {{.id = 300, .content = "ab", .special = false, .normalized = true},
+                 {.id = 301, .content = "bc", .special = false},
+                 {.id = 302, .content = "<|x|>", .special = true},
+                 {.id = 303, .content = "x", .special = false}};
+  const auto tokenizer = Make(model);
+  EXPECT_THAT(Encode(*tokenizer, "abc"), ElementsAre('a', 301)) << "first those that are not normalized";
+  EXPECT_THAT(Encode(*tokenizer, "abd"), ElementsAre(300, 'd'));
+  EXPECT_THAT(Encode(*tokenizer, "x<|x|>"), ElementsAre(303, '<', '|', 'x', '|', '>'))
+      << "a special token hides those inside";
+}
+
 TEST(BpeEncoderTest, InvalidBytesAreReplacedOrKept) {
   const auto tokenizer = Make(SmallModel({"\ufffd"}));
   EXPECT_THAT(Encode(*tokenizer, "a\xff"), ElementsAre('a', 256));

@@ -1,8 +1,13 @@
 #include "tokenizer/files.h"
 
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "gmock/gmock.h"
@@ -50,6 +55,41 @@ TEST(TokenizerJsonTest, ReadsTokensMergesAndAddedTokens) {
   EXPECT_THAT(tokens, ElementsAre(3, 4, 6, 1, 0));
 }
 
+std::unique_ptr<BpeTokenizer> Read(std::string_view text) {
+  auto model = ParseTokenizerJson(text);
+  EXPECT_TRUE(model.ok()) << model.status();
+  auto tokenizer = BpeTokenizer::Create(*std::move(model));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+TEST(TokenizerJsonTest, ATokenThatIsSpecialTooKeepsItsText) {
+  // What add_special_tokens({"pad_token": "b"}) writes, and the same for a token that a merge makes.
+  for (const auto& [id, content] : {std::pair(1, "b"), std::pair(3, "ab")}) {
+    const auto tokenizer =
+        Read(With("{\"id\": 6,", absl::StrFormat(R"({"id": %d, "content": "%s", "special": true}, {"id": 6,)",
+                                                 id, content)));
+    std::vector<TokenId> tokens;
+    BpeEncoder(*tokenizer).Encode("ab ab<t>ba", tokens);
+    EXPECT_THAT(tokens, ElementsAre(3, 4, 6, 1, 0)) << content;
+    EXPECT_EQ(tokenizer->Decode(tokens), "ab ab<t>ba");
+  }
+}
+
+TEST(TokenizerJsonTest, WhateverChangesTheTokensChangesTheName) {
+  std::set<std::string> names;
+  names.insert(Read(kJson)->name());
+  names.insert(Read(With(R"("a b", "Ġ ab")", R"("Ġ ab", "a b")"))->name());
+  names.insert(Read(With(R"("a b", "Ġ ab")", ""))->name());
+  names.insert(Read(With("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}"))->name());
+  names.insert(Read(With("\"<t>\"", "\"<u>\""))->name());
+  names.insert(Read(With("\"special\": false,", "\"special\": true,"))->name());
+  names.insert(Read(With("\"dropout\": null", "\"ignore_merges\": true"))->name());
+  EXPECT_EQ(names.size(), 7u);
+  // A special token is never found in a text.
+  EXPECT_EQ(Read(With("<|endoftext|>", "<|end|>"))->name(), Read(kJson)->name());
+}
+
 TEST(TokenizerJsonTest, OtherKindsAreRefusedByName) {
   EXPECT_THAT(Fault(With("\"BPE\"", "\"Unigram\"")),
               AllOf(HasSubstr("model.type 'Unigram'"), HasSubstr("atoll-data adopt")));
@@ -85,13 +125,22 @@ TEST(TokenizerJsonTest, DamagedFilesAreRejectedWithTheField) {
 }
 
 TEST(TiktokenTest, LinesAreCheckedAndThePatternIsAsked) {
-  constexpr char kLines[] = "YQ== 0\nYg== 1\nYWI= 2\n";
-  const auto model = ParseTiktoken(kLines, "gpt2");
+  std::string lines;
+  for (int byte = 0; byte < 256; ++byte) {
+    absl::StrAppend(&lines, absl::Base64Escape(std::string(1, static_cast<char>(byte))), " ", byte, "\n");
+  }
+  lines += "YWI= 256\n";
+  const auto model = ParseTiktoken(lines, "gpt2");
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_THAT(model->tokens, ElementsAre("a", "b", "ab"));
-  EXPECT_THAT(std::string(ParseTiktoken(kLines, "").status().message()),
+  EXPECT_EQ(model->tokens.size(), 257u);
+  EXPECT_EQ(model->tokens['a'], "a");
+  EXPECT_EQ(model->tokens[256], "ab");
+  const std::string without_a = absl::StrReplaceAll(lines, {{"YQ== 97\n", ""}});
+  EXPECT_THAT(std::string(ParseTiktoken(without_a, "gpt2").status().message()),
+              HasSubstr("has no token for the byte 0x61, so it is incomplete"));
+  EXPECT_THAT(std::string(ParseTiktoken(lines, "").status().message()),
               HasSubstr("name its pattern (gpt2, cl100k"));
-  EXPECT_THAT(std::string(ParseTiktoken(kLines, "gpt3").status().message()), HasSubstr("pattern 'gpt3'"));
+  EXPECT_THAT(std::string(ParseTiktoken(lines, "gpt3").status().message()), HasSubstr("pattern 'gpt3'"));
   EXPECT_THAT(std::string(ParseTiktoken("YQ== 0\nhello\n", "gpt2").status().message()),
               HasSubstr("line 2 is not 'BASE64 ID'"));
   EXPECT_THAT(std::string(ParseTiktoken("YQ== 0\nYg== 0\n", "gpt2").status().message()),
