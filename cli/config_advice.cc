@@ -8,6 +8,7 @@
 #include "common/did_you_mean.h"
 #include "core/codec.h"
 #include "core/model_shape.h"
+#include "core/published_tokenizers.h"
 #include "core/tokenizer_names.h"
 
 namespace atl {
@@ -31,16 +32,20 @@ void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   }
 }
 
-void OtherTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
-  const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
+/// Any name may be that of token files. A name that is nearly a known one is probably a slip.
+void MistypedTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
+  std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
+  known.insert(known.end(), std::begin(kPublishedTokenizers), std::end(kPublishedTokenizers));
   const std::string& name = run.data.tokenizer;
   if (name.empty() || name == kNoTokenizer || std::ranges::find(known, name) != known.end()) return;
+  // A vocabulary of one's own: the pattern and eight digits.
+  if (name.find('-') != std::string::npos) return;
   const std::string meant = DidYouMean(name, known);
+  if (meant.empty()) return;
   advice.push_back(absl::StrFormat(
-      "data.tokenizer '%s'%s: Atoll itself has only '%s'. For another tokenizer, make token files with "
-      "another program and describe them with `atoll-data adopt FOLDER --tokenizer %s`",
-      name, meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
-      absl::StrJoin(known, "', '"), name));
+      "data.tokenizer '%s': did you mean '%s'? Workers join only with token files that were made with a "
+      "tokenizer of this name; `atoll-data inspect FOLDER` shows it",
+      name, meant));
 }
 
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
@@ -75,7 +80,7 @@ double BitsPerValue(CodecKind kind) {
 
 std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   std::vector<std::string> advice;
-  OtherTokenizer(run, advice);
+  MistypedTokenizer(run, advice);
   Vocabulary(run, advice);
   OneDirection(run, advice);
   OnlyPushesAreSparse(run, advice);

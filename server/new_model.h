@@ -21,8 +21,8 @@ absl::Status CheckModelMemory(std::span<const FragmentLayout> layouts);
 absl::Status CheckNewModel(const RunOptions& run);
 
 /// The fragments of the model that a worker brings for a run without one. InvalidArgument or
-/// FailedPrecondition when no run of this configuration can begin with it, or not on this machine: whoever
-/// seeded it would only be rejected. Stateless, so thread-safe.
+/// FailedPrecondition when no run of this configuration can begin with it, or not on this machine: a seed of
+/// it would only be rejected. Stateless, so thread-safe.
 absl::StatusOr<std::vector<FragmentLayout>> LayOutFirstModel(const RunOptions& run, uint32_t fragments,
                                                              const Manifest& manifest);
 

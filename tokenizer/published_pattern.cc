@@ -18,7 +18,7 @@ absl::Status SetPublishedPattern(std::string_view name, BpeModel& model) {
   if (known == nullptr && !named) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "has a vocabulary that Atoll does not know, and such a file does not say how it divides "
-        "text; name its pattern (%s), or its tokenizer.json instead",
+        "text; name its pattern (--tokenizer-pattern: %s), or its tokenizer.json instead",
         kPatternNames));
   }
   if (known != nullptr && named && *named != *PatternOfName(known->name)) {

@@ -229,10 +229,6 @@ void LeaveOutAdded(const std::vector<bool>& added, BpeModel& model) {
 
 absl::Status ReadModel(const Json& file, BpeModel& model) {
   const Json* const bpe = JsonAt(file, "model");
-  if (bpe == nullptr || !bpe->is_object()) {
-    return absl::InvalidArgumentError(
-        "has no model, so it is no tokenizer.json; name a tokenizer.json, a vocab.json or a .tiktoken file");
-  }
   ATOLL_RETURN_IF_ERROR(CheckModelOptions(*bpe));
   ATOLL_ASSIGN_OR_RETURN(const JsonVocabulary vocabulary,
                          ReadJsonVocabulary(JsonAt(*bpe, "vocab"), "model.vocab"));
@@ -260,6 +256,11 @@ absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
   ATOLL_ASSIGN_OR_RETURN(const Json file,
                          ParseBoundedJson(text, {.depth = 12, .values = 4 * kMaxMergeRules}));
   if (!file.is_object()) return absl::InvalidArgumentError("is no tokenizer.json: an object is expected");
+  const Json* const bpe = JsonAt(file, "model");
+  if (bpe == nullptr || !bpe->is_object()) {
+    return absl::InvalidArgumentError(
+        "has no model, so it is no tokenizer.json; name a tokenizer.json, a vocab.json or a .tiktoken file");
+  }
   BpeModel model;
   ATOLL_RETURN_IF_ERROR(ReadNormalizer(file, model));
   ATOLL_RETURN_IF_ERROR(ReadPreTokenizer(file, model));

@@ -142,12 +142,12 @@ std::string TokenizerFault(const std::string& name) {
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
   const std::string meant = DidYouMean(name, known);
   return absl::StrFormat(
-      "Atoll has only '%s'%s, and there is no file of this name; name the tokenizer.json, vocab.json or "
-      ".tiktoken "
-      "file of another tokenizer. For one that Atoll cannot read, make token shards with another program "
-      "(for "
-      "example modded-nanogpt's), then run `atoll-data adopt FOLDER --tokenizer %s --vocabulary N`",
-      absl::StrJoin(known, "', '"), meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
+      "there is no file of this name%s, and the only tokenizer without a file is '%s'; name the "
+      "tokenizer.json, vocab.json or .tiktoken file of another one. For one that Atoll cannot read, make "
+      "token "
+      "shards with another program (for example modded-nanogpt's), then run `atoll-data adopt FOLDER "
+      "--tokenizer %s --vocabulary N`",
+      meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant), absl::StrJoin(known, "', '"),
       name);
 }
 

@@ -113,12 +113,10 @@ Check JudgeTokenizer(const std::optional<std::string>& configured,
   std::string text = absl::StrFormat("'%s'", name);
   if (configured && recorded) text += " made the token files, as data.tokenizer says";
   if (known) return Ok(kName, text);
-  const std::string lacking =
-      absl::StrFormat("%s; Atoll itself has only: %s", text, absl::StrJoin(kTokenizerNames, ", "));
-  if (recorded) return Ok(kName, lacking + " (atoll-worker generate cannot write text for this run)");
-  return Warn(kName, lacking,
-              "correct data.tokenizer if this is a mistake; otherwise train on existing token files: "
-              "describe them with atoll-data adopt and check them with --data");
+  if (recorded) return Ok(kName, text + " (atoll-model generate needs its file: --tokenizer)");
+  return Warn(kName, text + "; nothing here shows whether the workers' token files have it",
+              "check the token files with --data; make them with atoll-data tokenize --tokenizer FILE, or "
+              "describe existing ones with atoll-data adopt");
 }
 
 std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured) {

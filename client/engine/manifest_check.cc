@@ -78,7 +78,8 @@ absl::Status CheckAgainstRun(const JoinedRun& run, const Manifest& caller) {
           ? ""
           : absl::StrCat(
                 ". The run's configuration describes its model (`", ShapeOf(run.run.model)->section(),
-                "`), and atoll-worker trains it; a run for models of your own has `model: external`");
+                "`): a loop of your own needs the same tensors, under the names of transformers; a run for "
+                "models of your own has `model: external`");
   return WithRejection(
       absl::InvalidArgumentError(absl::StrCat("the model is not that of the run: ", difference, ours)),
       RejectionReason::kManifestMismatch);

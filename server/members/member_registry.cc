@@ -124,14 +124,19 @@ absl::Status MemberRegistry::CheckModel(const JoinCall& call, const RunModel& mo
     return absl::OkStatus();
   }
   if (call.manifest) return RejectModel(call.worker, model, *call.manifest);
-  const bool external = configs_->run().model.external() != nullptr;
+  const ExternalOptions* const external = configs_->run().model.external();
+  const char* remedy = "build it from the run's configuration with the same software version";
+  if (external != nullptr) {
+    remedy =
+        external->script.empty()
+            ? "send the manifest with the Join to be told what differs"
+            : "every worker needs the same TorchScript file, byte for byte; sha256sum shows whose differs";
+  }
   return Reject(RejectionReason::kManifestMismatch,
                 absl::StrFormat(
                     "the model of worker '%s' is not the run's: its manifest hashes to %s, the run's to %s; "
                     "%s",
-                    call.worker, call.manifest_hash, model.hash(),
-                    external ? "send the manifest with the Join to be told what differs"
-                             : "build it from the run's configuration with the same software version"));
+                    call.worker, call.manifest_hash, model.hash(), remedy));
 }
 
 absl::Status MemberRegistry::CheckDataset(const JoinCall& call) const {

@@ -308,11 +308,11 @@ TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {
 TEST(Doctor, ATokenizerThatAtollLacksNeedsTokenFiles) {
   const Check typo = JudgeTokenizer("byte", std::nullopt);
   EXPECT_EQ(typo.verdict, Verdict::kWarn);
-  EXPECT_THAT(typo.text, HasSubstr("'byte'; Atoll itself has only: bytes"));
+  EXPECT_THAT(typo.text, HasSubstr("'byte'; nothing here shows whether"));
   EXPECT_THAT(typo.advice, HasSubstr("atoll-data adopt"));
   const Check adopted = JudgeTokenizer("gpt2", "gpt2");
   EXPECT_EQ(adopted.verdict, Verdict::kOk);
-  EXPECT_THAT(adopted.text, HasSubstr("atoll-worker generate cannot"));
+  EXPECT_THAT(adopted.text, HasSubstr("atoll-model generate needs its file"));
   EXPECT_EQ(JudgeTokenizer(std::nullopt, "gpt2").verdict, Verdict::kOk);
   EXPECT_EQ(JudgeTokenizer(std::nullopt, "").verdict, Verdict::kFail);
 }

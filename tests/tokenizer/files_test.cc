@@ -139,7 +139,7 @@ TEST(TiktokenTest, LinesAreCheckedAndThePatternIsAsked) {
   EXPECT_THAT(std::string(ParseTiktoken(without_a, "gpt2").status().message()),
               HasSubstr("has no token for the byte 0x61, so it is incomplete"));
   EXPECT_THAT(std::string(ParseTiktoken(lines, "").status().message()),
-              HasSubstr("name its pattern (gpt2, cl100k"));
+              HasSubstr("name its pattern (--tokenizer-pattern: gpt2, cl100k"));
   EXPECT_THAT(std::string(ParseTiktoken(lines, "gpt3").status().message()), HasSubstr("pattern 'gpt3'"));
   EXPECT_THAT(std::string(ParseTiktoken("YQ== 0\nhello\n", "gpt2").status().message()),
               HasSubstr("line 2 is not 'BASE64 ID'"));

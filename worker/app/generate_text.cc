@@ -6,7 +6,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/sync/rejection.h"
 #include "common/file.h"
@@ -35,8 +34,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const GenerateFlags& flag
   if (auto own = MakeTokenizer(name); own.ok()) return own;
   if (!flags.tokenizer.empty()) {
     if (FileExists(name)) return MakeFileTokenizer(name, flags.tokenizer_pattern);
-    return NoTokenizer(absl::StrFormat("--tokenizer: Atoll has only '%s', and there is no file '%s'",
-                                       absl::StrJoin(kTokenizerNames, "', '"), name));
+    return NoTokenizer(
+        absl::StrFormat("--tokenizer: there is no file '%s', and the only tokenizer without a file is "
+                        "'bytes'",
+                        name));
   }
   if (IsModelFolder(flags.source.files)) {
     auto beside = MakeFileTokenizer(flags.source.files, flags.tokenizer_pattern);
@@ -44,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const GenerateFlags& flag
   }
   return NoTokenizer(name.empty() || name == kNoTokenizer
                          ? "nothing says which tokenizer the model has"
-                         : absl::StrFormat("the run's tokenizer '%s' is in files of yours", name));
+                         : absl::StrFormat("the run's tokenizer is '%s', whose file is not here", name));
 }
 
 void WarnOfAnother(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log) {

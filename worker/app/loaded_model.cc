@@ -51,6 +51,9 @@ absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& r
 
 /// The run of a folder: its model, and nothing else.
 absl::StatusOr<RunOptions> RunOfFolder(const ModelSource& source) {
+  if (!FileExists(source.files)) {
+    return absl::NotFoundError(absl::StrFormat("--model %s: there is no such file or folder", source.files));
+  }
   if (!IsModelFolder(source.files)) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--model %s: a safetensors file does not say how many heads its model has; give the run's "

@@ -40,8 +40,8 @@ TEST(ManifestCheckTest, ARunThatDescribesItsModelSaysSo) {
   other.tensors[0].name = "weight";
   other.tensors[0].shape = {7};
   const std::string own =
-      ". The run's configuration describes its model (`model.gpt`), and atoll-worker trains it; a run for "
-      "models of your own has `model: external`";
+      ". The run's configuration describes its model (`model.gpt`): a loop of your own needs the same "
+      "tensors, under the names of transformers; a run for models of your own has `model: external`";
   EXPECT_THAT(std::string(CheckAgainstRun(run, other).message()),
               HasSubstr("tensor 'a' is missing, and has shape [2, 3] in the run" + own));
   run.run.model = ModelOptions(ExternalOptions());
