@@ -103,7 +103,7 @@ function(_atoll_register_test name timeout labels)
   list(REMOVE_DUPLICATES labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
   set(other_labels ${labels})
-  list(FILTER other_labels INCLUDE REGEX "^(long|style|integration|browser)$")
+  list(FILTER other_labels INCLUDE REGEX "^(long|style|integration|browser|script)$")
   if("unit" IN_LIST labels AND NOT other_labels)
     if(NOT TARGET unit_tests)
       add_custom_target(unit_tests)
@@ -140,9 +140,13 @@ endfunction()
 
 # atoll_script_test(NAME style_includes COMMAND python3 x.py ... [PROGRAMS atollctl ...] [LABELS unit] [TIMEOUT s]): any other
 # program as a test. PROGRAMS are the targets of ours that it runs. Exit code 77 means skipped: the machine lacks something
-# that the test needs, and the output says what.
+# that the test needs, and the output says what. A unit test without PROGRAMS runs nothing that a sanitizer could check: its
+# label `script` keeps it out of the stages with sanitizers.
 function(atoll_script_test)
   cmake_parse_arguments(A "" "NAME;TIMEOUT" "COMMAND;PROGRAMS;LABELS" ${ARGN})
+  if(NOT A_PROGRAMS AND (NOT A_LABELS OR "unit" IN_LIST A_LABELS))
+    list(APPEND A_LABELS unit script)
+  endif()
   add_test(NAME ${A_NAME} COMMAND ${A_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   _atoll_register_test(${A_NAME} "${A_TIMEOUT}" "${A_LABELS}" ${A_PROGRAMS})
 endfunction()

@@ -182,10 +182,10 @@ if [ "$mode" != quick ]; then
   # Nothing of it is run: that every file compiles alone shows that no header leans on another.
   build plain
   build tsan -- "${threaded_targets[@]}"
-  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser)$' -E '^(metrics_page|monitoring_(rules|dashboards))$'
+  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser|script)$' -E '^metrics_page$'
   # The unit tests, and nothing that only other tests need: the list is CMake's (cmake/AtollTargets.cmake).
   build asan -- unit_tests
-  run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser)$'
+  run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser|script)$'
 fi
 if [ "$mode" = full ]; then
   build fuzz -DATOLL_FUZZ_SECONDS="${ATOLL_FUZZ_SECONDS:-60}"
