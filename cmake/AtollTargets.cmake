@@ -89,6 +89,8 @@ endfunction()
 
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
+# PROCESSORS counts half processors, and scripts/test.sh passes twice the number of processors to `ctest -j`: one test that
+# computes takes 2, a test that waits for most of its time takes 1.
 # The target unit_tests builds what the unit tests need that scripts/test.sh runs under AddressSanitizer, with the labels
 # there: their programs (the further arguments), and none of what only the other tests need.
 function(_atoll_register_test name timeout labels)
@@ -101,9 +103,15 @@ function(_atoll_register_test name timeout labels)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   list(APPEND labels ${folder})
   list(REMOVE_DUPLICATES labels)
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS 2 SKIP_RETURN_CODE 77)
   set(other_labels ${labels})
   list(FILTER other_labels INCLUDE REGEX "^(long|style|integration|browser|script)$")
+  # Which tests ctest starts first, until it has measured them: a long one that starts last runs alone.
+  if("slow" IN_LIST labels OR "long" IN_LIST labels)
+    set_tests_properties(${name} PROPERTIES COST 60)
+  elseif("integration" IN_LIST labels)
+    set_tests_properties(${name} PROPERTIES COST 20)
+  endif()
   if("unit" IN_LIST labels AND NOT other_labels)
     if(NOT TARGET unit_tests)
       add_custom_target(unit_tests)

@@ -48,6 +48,7 @@ while [ $# -gt 0 ]; do
 done
 
 jobs=${jobs:-$(compile_jobs)}
+slots=$((2 * $(nproc)))  # for ctest: a test says how many half processors it takes (cmake/AtollTargets.cmake)
 if [ -n "$junit" ]; then
   mkdir -p "$junit"
   junit=$(cd "$junit" && pwd)
@@ -157,7 +158,7 @@ release_tests() {
   local bench=ON without='^long$'
   if [ "$strict" = no ]; then bench=OFF without='^(long|slow)$'; fi
   build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH="$bench"
-  run release release -j "$(nproc)" -LE "$without"
+  run release release -j "$slots" -LE "$without"
 }
 
 if [ "$mode" = quick ]; then
@@ -182,14 +183,14 @@ if [ "$mode" != quick ]; then
   # Nothing of it is run: that every file compiles alone shows that no header leans on another.
   build plain
   build tsan -- "${threaded_targets[@]}"
-  run tsan tsan -j "$jobs" -L "$threaded" -LE '^(long|style|integration|browser|script)$' -E '^metrics_page$'
+  run tsan tsan -j "$((2 * jobs))" -L "$threaded" -LE '^(long|style|integration|browser|script)$' -E '^metrics_page$'
   # The unit tests, and nothing that only other tests need: the list is CMake's (cmake/AtollTargets.cmake).
   build asan -- unit_tests
-  run asan asan -j "$jobs" -L '^unit$' -LE '^(long|style|integration|browser|script)$'
+  run asan asan -j "$((2 * jobs))" -L '^unit$' -LE '^(long|style|integration|browser|script)$'
 fi
 if [ "$mode" = full ]; then
   build fuzz -DATOLL_FUZZ_SECONDS="${ATOLL_FUZZ_SECONDS:-60}"
-  run fuzz fuzz -j "$(nproc)"
+  run fuzz fuzz -j "$slots"
   run release-long release -j 1 -L '^long$'
 fi
 
