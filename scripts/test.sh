@@ -127,10 +127,21 @@ command_stage() {  # command_stage NAME COMMAND...
   if [ "$result" != passed ]; then failed+=("$name"); fi
 }
 
-lint_stage() {  # lint_stage LINT-ARGUMENT...: files that it did not reach are no failure, and not passed either
-  local start=$SECONDS result=passed code=0
-  echo "test: stage lint: ./scripts/lint.sh $*"
-  ./scripts/lint.sh "$@" </dev/null || code=$?
+# clang-tidy over files whose contents are on neither list of tests/style: those that changed since the lists were recorded.
+# In CI it runs beside the tests of preset release, and gets the processor time that they leave.
+lint_pid='' lint_start=0 lint_log=build/lint.log
+begin_lint() {  # begin_lint LINT-ARGUMENT...
+  echo "test: started ./scripts/lint.sh $* (log: $lint_log)"
+  lint_start=$SECONDS
+  nice -n 19 ./scripts/lint.sh "$@" >"$lint_log" 2>&1 </dev/null &
+  lint_pid=$!
+}
+
+end_lint() {  # its stage is the time that CI waits for it. Files that it did not reach are no failure, and not passed either
+  local result=passed code=0 start=$SECONDS
+  echo "test: stage lint, started $((SECONDS - lint_start)) s ago"
+  wait "$lint_pid" || code=$?
+  cat "$lint_log"
   case $code in
     0) ;;
     4) result="in part" ;;
@@ -158,7 +169,9 @@ release_tests() {
   local bench=ON without='^long$'
   if [ "$strict" = no ]; then bench=OFF without='^(long|slow)$'; fi
   build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH="$bench"
+  if [ -n "${ATOLL_LINT_MINUTES:-}" ]; then begin_lint --changed clean --minutes "$ATOLL_LINT_MINUTES"; fi
   run release release -j "$slots" -LE "$without"
+  if [ -n "$lint_pid" ]; then end_lint; fi
 }
 
 if [ "$mode" = quick ]; then
@@ -167,6 +180,7 @@ elif [ -n "$regex" ]; then
   release_tests
 else
   export ATOLL_STAGE_TIMES=$times ATOLL_TEST_STRICT=yes ATOLL_TEST_JUNIT=$junit
+  if [ "$mode" = ci ]; then export ATOLL_LINT_MINUTES=10; fi
   blocks=(python3 -B tests/docs/readme_blocks.py)
   # What the quickstart prints is checked too: the time to the first loss, and how few bytes it moved.
   checked=(python3 -B tests/docs/quickstart_output.py)
@@ -174,11 +188,9 @@ else
   command_stage "README, Try it" "${checked[@]}" "${blocks[@]}" --run "Try it" --timeout 3000
   command_stage "quickstart, killed" "${checked[@]}" ./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker --dir run/killed --no-setup
   command_stage "README, the rest" "${blocks[@]}" --run "By hand" --run "Running for real" --timeout 900
-  unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT
+  unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT ATOLL_LINT_MINUTES
+  if [ "$mode" = full ]; then begin_lint --changed clean; end_lint; fi
 fi
-# Files whose contents are on neither list of tests/style: those that changed since the lists were recorded.
-if [ "$mode" = ci ] && [ -z "$regex" ]; then lint_stage --changed clean --minutes 5; fi
-if [ "$mode" = full ] && [ -z "$regex" ]; then lint_stage --changed clean; fi
 if [ "$mode" != quick ]; then
   # Nothing of it is run: that every file compiles alone shows that no header leans on another.
   build plain
