@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import abc
+import ctypes
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .client import TensorSpec
@@ -44,7 +45,7 @@ class ArrayModel(Model):
     parameters."""
 
     def __init__(self, arrays: Mapping[str, Any], averaged: Iterable[str] = ()):
-        self._arrays = dict(arrays)
+        self._given, self._arrays = arrays, dict(arrays)
         averaged = set(averaged)
         for name in averaged - set(self._arrays):
             raise InvalidArgument(f"buffers names {name!r}, which is not in the model: give names of its arrays")
@@ -62,8 +63,17 @@ class ArrayModel(Model):
             self._flat(index)[:] = values.cast("B")
 
     def check_unchanged(self) -> None:
-        for index in range(len(self._names)):
+        for index, name in enumerate(self._names):
             self._flat(index)
+            if name not in self._given:
+                raise InvalidArgument(f"the parameter {name!r} is gone from the dict of arrays: a run's tensors are fixed")
+            if not _same_memory(self._given[name], self._arrays[name]):
+                raise InvalidArgument(f"the parameter {name!r} was replaced by another array after atoll.join, and the run has the array that "
+                                      f"it joined with: change it in place, such as weights[{name!r}][...] = values")
+        for name in self._given:
+            if name not in self._arrays:
+                raise InvalidArgument(f"the parameter {name!r} is new in the dict of arrays: a run's tensors are fixed. Remove it, or start "
+                                      "a new run")
 
     def held(self) -> List[Any]:
         return list(self._arrays.values())
@@ -111,6 +121,17 @@ def _name_bytes(name: Any) -> int:
 def shape_changed(spec: TensorSpec, shape: Any) -> FailedPrecondition:
     return FailedPrecondition(f"the parameter {spec.name!r} has the shape {list(shape)}, but had {list(spec.shape)} when the worker "
                               "joined: a run's tensors are fixed. Change the model before atoll.join, in a new run")
+
+
+def _same_memory(one: Any, other: Any) -> bool:
+    """Whether both have their values at one place. Some mappings make a new view for each access."""
+    if one is other:
+        return True
+    try:
+        places = [ctypes.addressof(ctypes.c_char.from_buffer(memoryview(array).cast("B"))) for array in (one, other)]
+    except (TypeError, ValueError):  # no writable array
+        return False
+    return places[0] == places[1]
 
 
 def _view(name: str, array: Any) -> memoryview:
