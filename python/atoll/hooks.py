@@ -1,10 +1,11 @@
 """Hooks into the user's loop: the optimizer's step, its learning rate, and the values that backward() is called on."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import types
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, ContextManager, Dict, List, Optional
 
 import torch
 
@@ -18,15 +19,15 @@ class OptimizerHook:
     """Wraps `step` of one optimizer while a worker is joined. PyTorch 1.13 has no hooks of its own for it.
 
     `before()` runs with the gradients in place, and says whether the step counts; `after(stepped, norm, loss)` runs after the step, or instead of it when a gradient of
-    `parameters` is not finite. `parameters` None: those of the optimizer.
+    `parameters` is not finite. `parameters` None: those of the optimizer. A step is taken in `inside`.
     """
 
     def __init__(self, optimizer: Any, parameters: Optional[List[Any]], before: Callable[[], Any],
                  after: Callable[[bool, float, Any], None], check_finite: bool, total: Callable[[float], float],
-                 watch: Optional[LossWatch] = None):
+                 watch: Optional[LossWatch] = None, inside: Optional[ContextManager[None]] = None):
         self.optimizer = inner_optimizer(optimizer)
         self._outer, self._parameters, self._before, self._after = optimizer, parameters, before, after
-        self._check_finite, self._total = check_finite, total
+        self._check_finite, self._total, self._inside = check_finite, total, inside or contextlib.nullcontext()
         self._line_search = type(self.optimizer).__name__ == "LBFGS"  # it may try points whose gradients are not finite
         self._watch = watch
         self._said = False  # that no parameter had a gradient
@@ -48,7 +49,8 @@ class OptimizerHook:
 
         @functools.wraps(original)
         def step(_: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._step(original, *args, **kwargs)
+            with self._inside:
+                return self._step(original, *args, **kwargs)
 
         # A bound method, as `step` is: a scheduler that is made now wraps its __func__.
         bound = types.MethodType(step, owner)

@@ -27,8 +27,11 @@ class Inner:
         return "steps of the caller's loop"
 
     def install(self, before: Callable[[], Any], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
-                total: Callable[[float], float]) -> None:
-        """Calls `before` and `after` around every step from now on, and `skipped` after one that a GradScaler skipped."""
+                total: Callable[[float], float], foreign: Callable[[Any], None]) -> None:
+        """Calls `before` and `after` around every step from now on, and `skipped` after one that a GradScaler skipped.
+
+        `foreign` is called after a step of another optimizer on the same parameters.
+        """
 
     def remove(self) -> None:
         """Leaves the optimizer as it was."""
@@ -43,6 +46,13 @@ class Inner:
 
     def set_learning_rate(self, rate: float) -> None:
         """For the next step."""
+
+    def mark(self) -> None:
+        """A step is due."""
+
+    def changed_since_mark(self) -> bool:
+        """Whether parameters of the counted optimizer were written to since mark()."""
+        return False
 
     def check_copies(self) -> None:
         """Called before published values are written into the model: warns of an optimizer that may replace them by its own."""

@@ -53,7 +53,7 @@ class Run:
             try:
                 batch = self._data.next()
             except LoaderIsOver:
-                self._session.decline_step()
+                self._decline()
                 continue
             self._count_batch(batches.count(batch, self.context)[1])
             yield batch
@@ -201,7 +201,7 @@ class Run:
             return
         try:
             while self._advance():
-                self._session.decline_step()
+                self._decline()
         finally:
             self._release()
 
@@ -241,7 +241,8 @@ class Run:
         """Waits for the first step. Called by join."""
         try:
             # Weak: the optimizer must not keep a run alive that the caller has dropped.
-            self._inner.install(weakly(self._before_step), weakly(self._after_step), weakly(self._skipped_step), weakly(self._total))
+            self._inner.install(weakly(self._before_step), weakly(self._after_step), weakly(self._skipped_step), weakly(self._total),
+                                weakly(self._foreign_step))
             add(self)
             self._session.signals.install()
             self._session.begin()
@@ -276,8 +277,18 @@ class Run:
         if self._session.step is None:
             running = self._session.advance()
             self._began = time.monotonic()
+            if running:
+                self._inner.mark()
             return running
         return True
+
+    def _decline(self) -> None:
+        """The loop has no step to give."""
+        if self._batches and self._inner.changed_since_mark():
+            warn(f"parameters have changed in the last {self._batches} batches, and no step of the optimizer was counted in them. The changes "
+                 "are pushed, and count as no step. Change parameters with the optimizer that you gave to atoll.join only, or join without an "
+                 "optimizer and call run.step() after each step", stacklevel=4)
+        self._session.decline_step()
 
     def _compare_with_configuration(self) -> None:
         """Warns once when steps are larger than the run's: tokens and samples above are not counted."""
@@ -313,6 +324,16 @@ class Run:
             raise FailedPrecondition(f"the worker has left the run{self._why()}, and the loop goes on: end it when run.step() returns "
                                      "False, or use run.steps(loader)")
         return False
+
+    def _foreign_step(self, optimizer: Any) -> None:
+        if self._session.step is None:
+            return
+        kind = type(optimizer).__name__
+        raise FailedPrecondition(
+            f"a step of another optimizer ({kind}) changed the parameters of the one given to atoll.join. Its steps do not count, and the run "
+            "would record its progress with too few steps. To reset the optimizer, keep it and call optimizer.state.clear(). For another one, "
+            "leave the run and call atoll.join again with it. To use several in turn, join without an optimizer and call run.step() after "
+            "each step")
 
     def _why(self) -> str:
         return f" ({self.end_text})" if self.end_text else ""

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import torch
 
 from .errors import InvalidArgument
+from .foreign_steps import ForeignSteps
 from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
 from .inner import Inner
 from .progress import warn
@@ -37,6 +38,8 @@ class TorchInner(Inner):
         self._check_trains_the_model()
         self._watch = LossWatch(self._counted_inner) if watch_loss else None
         self._hooks: List[OptimizerHook] = []
+        self._foreign: Optional[ForeignSteps] = None
+        self._marked: List[int] = []
         self._other_skipped = False  # a step of another optimizer, since the last counted step
         self._copies_checked = False
         self._refused = False  # the counted step that is to be answered was not finite
@@ -93,7 +96,7 @@ class TorchInner(Inner):
         return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:12]
 
     def install(self, before: Callable[[], Any], after: Callable[[bool, float, Any], None], skipped: Callable[[], None],
-                total: Callable[[float], float]) -> None:
+                total: Callable[[float], float], foreign: Callable[[Any], None]) -> None:
         def stepped(finite: bool, norm: float, loss: Any) -> None:
             if self._watch is not None:
                 self._watch.step_taken()
@@ -107,11 +110,14 @@ class TorchInner(Inner):
 
         # All ranks decide alike, before any of them steps.
         total_of_ranks = total if self.sharded else lambda value: value if math.isfinite(total(value)) else math.inf
-        self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks, self._watch)]
+        known = [*self._optimizers, self._counted, *self._others]
+        self._foreign = inside = ForeignSteps(self._counted_inner, known, self._parameters, foreign)
+        self._hooks = [OptimizerHook(self._counted, self._parameters, before, stepped, self._check_finite, total_of_ranks, self._watch, inside)]
         if self._check_finite:
-            self._hooks += [OptimizerHook(other, None, lambda: None, other_stepped, True, total_of_ranks) for other in self._others]
+            self._hooks += [OptimizerHook(other, None, lambda: None, other_stepped, True, total_of_ranks, None, inside) for other in self._others]
         for hook in self._hooks:
             hook.install()
+        self._foreign.install()
         if self._watch is not None:
             self._watch.skipped = skipped
             self._watch.install()
@@ -119,6 +125,8 @@ class TorchInner(Inner):
     def remove(self) -> None:
         for hook in self._hooks:
             hook.remove()
+        if self._foreign is not None:
+            self._foreign.remove()
         if self._watch is not None:
             self._watch.remove()
 
@@ -131,6 +139,12 @@ class TorchInner(Inner):
     def set_learning_rate(self, rate: float) -> None:
         if self._rate is not None:
             self._rate.set(rate)
+
+    def mark(self) -> None:
+        self._marked = self._hooks[0].versions()
+
+    def changed_since_mark(self) -> bool:
+        return self._hooks[0].versions() != self._marked
 
     def check_copies(self) -> None:
         if self._copies_checked or not self.steps:

@@ -1,10 +1,13 @@
 """Training that would be lost, or counted as what it is not, without a word."""
 import unittest
+import warnings
 
 import numpy
+import torch
 
 import atoll
 from fixture import RunTest
+from test_run import loader, model_and_optimizer, take_step
 
 
 class GuardTest(RunTest):
@@ -46,6 +49,70 @@ class GuardTest(RunTest):
                 run.step(loss=1.0, tokens=3, samples=3)
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
         self.assertTrue((atoll.pull(hub.data)["w"] > 1).all())
+
+    def test_a_step_of_another_optimizer_is_an_error(self):
+        hub = self.coordinator(rounds=3, steps=4)
+        model, optimizer = model_and_optimizer()
+        before = torch.optim.SGD(model.parameters(), lr=0.1)
+        for another in (lambda: torch.optim.Adam(model.parameters(), lr=0.1), lambda: before):
+            with self.assertRaisesRegex(atoll.FailedPrecondition, r"a step of another optimizer \((Adam|SGD)\) changed the parameters"):
+                with self.join(hub, model, optimizer) as run:
+                    for count, batch in enumerate(run.steps(loader())):
+                        take_step(model, optimizer if count < 2 else another(), batch)
+            self.assertEqual(run.version, 0)
+        self.assertEqual(hub.head(), 0)
+        take_step(model, before, next(iter(loader())))  # after the run it is the caller's matter
+
+    def test_steps_that_belong_to_a_counted_one_are_no_others(self):
+        """A wrapper with an optimizer inside, a wrapper around the counted one, and one of other parameters."""
+        for around in (False, True):
+            hub = self.coordinator(rounds=2, steps=4)
+            model, optimizer = model_and_optimizer()
+            wrapper = Wrapper(optimizer)
+            own = torch.nn.Parameter(torch.zeros(3))
+            besides = torch.optim.SGD([own], lr=0.1)
+            steps = 0
+            with self.join(hub, model, optimizer if around else wrapper) as run:
+                for batch in run.steps(loader()):
+                    own.sum().backward()
+                    besides.step()
+                    take_step(model, wrapper, batch)
+                    steps += 1
+            self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+            self.assertEqual(steps, 8)
+            self.assertEqual(wrapper.calls, 8)
+            self.fresh()
+
+    def test_parameters_that_change_without_a_step_are_said(self):
+        for changes in (True, False):
+            hub = self.coordinator(rounds=3, steps=4)
+            model, optimizer = model_and_optimizer()
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                with self.join(hub, model, optimizer) as run:
+                    for count, batch in enumerate(run.steps(loader())):
+                        if count == 4:
+                            break
+                        if count < 2:
+                            take_step(model, optimizer, batch)
+                        with torch.no_grad():
+                            if changes or count < 2:  # beside a step they are the loop's
+                                model[0].weight.add_(0.1)
+            found = [str(one.message)[:43] for one in said if "no step of the optimizer was counted" in str(one.message)]
+            self.assertEqual(found, ["parameters have changed in the last 3 batch"] if changes else [])
+            self.fresh()
+
+
+class Wrapper(torch.optim.Optimizer):
+    """As those that look ahead: its step is one of another optimizer over the same parameters."""
+
+    def __init__(self, inner):
+        self.inner, self.calls = inner, 0
+        super().__init__(inner.param_groups, {})
+
+    def step(self, closure=None):
+        self.calls += 1
+        self.inner.step()
 
 
 if __name__ == "__main__":
