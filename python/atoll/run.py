@@ -31,6 +31,7 @@ class Run:
         self._max_batches, self._max_seconds = max_batches_per_step, max_seconds_per_step
         self._closed = False
         self._steps: Any = None  # of the newest call of steps()
+        self._in_steps: Any = None  # the call of steps() whose batch the loop has
         self._loss: Optional[float] = None
         self._stepped: Optional[Dict[str, Any]] = None  # the step that was taken and not answered yet
         self._last: Dict[str, float] = {}  # of the last step; the engine's status is a moment older
@@ -56,17 +57,24 @@ class Run:
                 self._decline()
                 continue
             self._count_batch(batches.count(batch, self.context)[1])
-            yield batch
+            self._in_steps = mine
+            try:
+                yield batch
+            finally:
+                if self._in_steps is mine:
+                    self._in_steps = None
             if self._steps is not mine:
                 raise FailedPrecondition("another run.steps(loader) has begun since, and a run takes its batches from one loader at a time: "
                                          "end this loop first, or join the loaders into one that gives a batch of both")
 
     def step(self, loss: Any = None, tokens: Optional[int] = None, samples: Optional[int] = None) -> bool:
-        """For a loop that does not use steps(): call it after each optimizer step. False: the worker has left, end the loop.
+        """Ends a step of the run: call it after each optimizer step. False: the worker has left, end the loop.
+
+        Needed in a loop that does not use steps(), or that takes several optimizer steps for one batch of steps().
 
         `loss`: mean per token; NaN is not known. Without an optimizer, an infinite loss drops the round. `tokens`: used by this step
-        in all, for the merge's weights. `samples`: taken from this worker's part of the data by this step (default 1). A step that a
-        GradScaler skipped does not count.
+        in all, for the merge's weights. `samples`: taken from this worker's part of the data by this step (default 1); steps() counts those
+        of its batches itself. A step that a GradScaler skipped does not count.
         """
         self._check_open()
         self._take_samples(1 if samples is None else samples)
@@ -355,7 +363,8 @@ class Run:
         taken = whole_number("samples", samples)
         if self._data.samples + taken > LARGEST_COUNT:
             raise InvalidArgument(f"samples is {samples}, which with the {self._data.samples} samples before is more than {LARGEST_COUNT}")
-        self._data.count(taken)
+        if self._in_steps is None:  # steps() has counted its batch
+            self._data.count(taken)
 
     def _count_batch(self, tokens: int) -> None:
         self._tokens += tokens

@@ -50,6 +50,44 @@ class GuardTest(RunTest):
         self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
         self.assertTrue((atoll.pull(hub.data)["w"] > 1).all())
 
+    def test_a_step_within_steps_leaves_the_place_in_the_data(self):
+        """Also two for one batch, and with samples. A loop of its own after it counts again."""
+        for partitions in (1, 2):
+            shared = {"mode": "shared", "partitions": partitions} if partitions > 1 else {"mode": "local"}
+            hub = self.coordinator(rounds=8, steps=4, data=shared)
+            numbers = torch.arange(300.0).view(-1, 1).expand(300, 4)
+            seen = []
+            for _ in range(2):
+                model, optimizer = model_and_optimizer()
+                batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(numbers, torch.zeros(300, 1)), batch_size=3)
+                with self.join(hub, model, optimizer) as run:
+                    begin, places = run.samples, []
+                    for batch in run.steps(batches):
+                        places.append(run.samples)
+                        if partitions == 1:
+                            seen += batch[0][:, 0].int().tolist()
+                        take_step(model, optimizer, batch)
+                        run.step(tokens=3)
+                        take_step(model, optimizer, batch)
+                        run.step(tokens=3, samples=3)
+                        if len(places) == 4:  # of two rounds
+                            break
+                    if partitions == 1:
+                        self.assertEqual(places, [begin + 3, begin + 6, begin + 9, begin + 12])
+                        self.assertEqual(run.samples, begin + 12)
+                    else:  # each round has its own part
+                        self.assertEqual([later - earlier for earlier, later in ((places[0], places[1]), (places[2], places[3]))], [3, 3])
+            if partitions == 1:
+                self.assertEqual(seen, list(range(24)))
+            with self.join(hub, model, optimizer) as run:
+                begin = run.samples
+                for batch in run.steps(batches):
+                    take_step(model, optimizer, batch)
+                    break
+                run.step(tokens=3, samples=5)
+                self.assertEqual(run.samples, begin + 8)
+            self.fresh()
+
     def test_a_step_of_another_optimizer_is_an_error(self):
         hub = self.coordinator(rounds=3, steps=4)
         model, optimizer = model_and_optimizer()
