@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import abc
 import ctypes
+import zlib
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .client import TensorSpec
@@ -30,6 +31,10 @@ class Model(abc.ABC):
 
     def check_unchanged(self) -> None:
         """Raises when the model no longer has the tensors that the worker joined with."""
+
+    def checksums(self) -> List[int]:
+        """One for each tensor, of the values that this rank has."""
+        return []
 
     def held(self) -> List[Any]:
         """The caller's objects that have the values."""
@@ -74,6 +79,9 @@ class ArrayModel(Model):
             if name not in self._arrays:
                 raise InvalidArgument(f"the parameter {name!r} is new in the dict of arrays: a run's tensors are fixed. Remove it, or start "
                                       "a new run")
+
+    def checksums(self) -> List[int]:
+        return [zlib.crc32(self._flat(index)) for index in range(len(self._names))]
 
     def held(self) -> List[Any]:
         return list(self._arrays.values())

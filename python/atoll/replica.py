@@ -8,7 +8,7 @@ from . import random_state, state
 from .client import Event, EventKind, Outcome
 from .data import DataPosition
 from .distributed import Island
-from .errors import AtollError, InvalidArgument
+from .errors import AtollError, FailedPrecondition, InvalidArgument
 from .inner import Extra, Inner
 from .model import Model
 from .progress import warn
@@ -32,6 +32,7 @@ class Replica:
                  evaluate: Optional[Callable[..., Any]]):
         self.model, self.inner, self.data, self.island = model, inner, data, island
         self._extra, self._evaluate_with = extra, evaluate
+        self.evaluating = False  # the caller's function runs
         self._actions: Dict[EventKind, Callable[[Dict[str, Any], Optional[Event]], Dict[str, Any]]] = {
             EventKind.READ: self._read, EventKind.WRITE: self._write, EventKind.PARTITION: self._partition,
             EventKind.SEEK: self._seek, EventKind.SAVE: self._save, EventKind.LOAD: self._load, EventKind.EVALUATE: self._evaluate,
@@ -168,14 +169,40 @@ class Replica:
     def _evaluate(self, message: Dict[str, Any], _: Optional[Event]) -> Dict[str, Any]:
         if self._evaluate_with is None:
             return {"outcome": Outcome.DECLINED, "message": "no evaluation function was given to atoll.join(evaluate=...)"}
-        with random_state.Preserved(), _EvaluationMode(self.model):
-            result = self._evaluate_with(self.model.evaluating(), message["max_batches"])
-        loss, tokens = _loss_and_tokens(result)
-        weighted, total = self.island.sum([loss * tokens, float(tokens)])
+        loss, tokens = 0.0, 0
+        failure: Optional[Exception] = None
+        try:
+            loss, tokens = self._evaluated(message["max_batches"])
+        except Exception as error:  # the other ranks wait for this one
+            failure = error
+        weighted, total, failed = self.island.sum([loss * tokens, float(tokens), float(failure is not None)])
+        if failure is not None:
+            raise failure
+        if failed:
+            raise FailedPrecondition("the evaluation function failed on another rank of this worker: its own error says why")
         mean = weighted / total
         if not math.isfinite(mean):
             return {"outcome": Outcome.NOT_FINITE, "loss": mean, "message": f"the evaluation function returned {mean}"}
         return {"loss": mean, "tokens": int(total)}
+
+
+    def _evaluated(self, max_batches: int) -> Tuple[float, int]:
+        """Loss and tokens of the caller's function on this rank. What it changes would look like training."""
+        assert self._evaluate_with is not None
+        before = self.model.checksums()
+        self.evaluating = True
+        try:
+            with random_state.Preserved(), _EvaluationMode(self.model):
+                result = self._evaluate_with(self.model.evaluating(), max_batches)
+        finally:
+            self.evaluating = False
+        numbers = _loss_and_tokens(result)
+        changed = [spec.name for spec, old, new in zip(self.model.specs, before, self.model.checksums()) if old != new]
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            raise FailedPrecondition(f"the evaluation function changed {changed[0]!r}{more} of the model, and the run would take the change for "
+                                     "training: change a copy (copy.deepcopy(model)), or put the values back before the function returns")
+        return numbers
 
 
 class _EvaluationMode:

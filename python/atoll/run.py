@@ -325,6 +325,9 @@ class Run:
         if self._session.step is not None:
             self._inner.set_learning_rate(self.learning_rate)
             return True
+        if self._session.evaluating:
+            raise FailedPrecondition("the evaluation function called optimizer.step() of the run's optimizer: train in the loop only. An "
+                                     "evaluation that trains needs a copy of the model (copy.deepcopy) and an optimizer of its own")
         self._late_steps += 1
         if self._late_steps == 1:
             warn(f"the worker has left the run{self._why()}: steps of the optimizer no longer count", stacklevel=4)

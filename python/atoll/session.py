@@ -106,6 +106,11 @@ class Session:
         self._answer(outcome=Outcome.DECLINED, message="the loop has ended")
         self.step = None
 
+    @property
+    def evaluating(self) -> bool:
+        """Whether the caller's evaluation function runs."""
+        return self._replica.evaluating
+
     def total(self, value: float) -> float:
         """The sum of one number over the ranks."""
         return self._island.sum([value])[0]

@@ -91,6 +91,12 @@ class TorchModel(Model):
     def parameters(self) -> List[torch.nn.Parameter]:
         return self._parameters
 
+    @torch.no_grad()
+    def checksums(self) -> List[int]:
+        sums = [_bit_sum(self._tensor(index)) for index in range(len(self.specs))]
+        found: List[int] = torch.stack([value.to(sums[0].device) for value in sums]).tolist()
+        return found
+
     def held(self) -> List[Any]:
         return list(self._parameters)
 
@@ -185,6 +191,12 @@ def _check_type(name: str, parameter: Any) -> None:
     if type(parameter).__name__ == "FlatParameter":
         raise Unimplemented(f"the parameter {name!r} is flattened by FullyShardedDataParallel: use torch.distributed.fsdp.fully_shard, or "
                             "use_orig_params and one process")
+
+
+def _bit_sum(tensor: Any) -> torch.Tensor:
+    """The sum of the values' bits as whole numbers: exact, in any order, without a copy, and for values that are not finite."""
+    local = getattr(tensor, "to_local", lambda: tensor)().detach()
+    return local.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[local.element_size()]).sum(dtype=torch.int64)
 
 
 def _gathered(parameter: Any) -> torch.Tensor:

@@ -88,6 +88,65 @@ class GuardTest(RunTest):
                 self.assertEqual(run.samples, begin + 8)
             self.fresh()
 
+    def test_an_evaluation_that_changes_the_model_is_an_error(self):
+        def add(module, _):
+            module[0].weight.data.add_(100)
+            return 1.0
+
+        def there_and_back(module, _):
+            kept = module[0].weight.clone()
+            module[0].weight.zero_()
+            module[0].weight.copy_(kept)
+            return 1.0
+
+        def statistics(module, _):
+            module.train()(torch.ones(3, 4))
+            return 1.0
+
+        norm = torch.nn.BatchNorm1d(4)
+        for evaluate, text in ((add, "changed '0.weight' of the model"), (there_and_back, ""), (statistics, "changed '3.running_mean' and 1 more of")):
+            hub = self.coordinator(rounds=3, steps=2)
+            model, optimizer = model_and_optimizer()
+            if evaluate is statistics:
+                model = torch.nn.Sequential(*model[:2], torch.nn.Linear(5, 4), norm, torch.nn.Linear(4, 1))
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+            try:
+                with self.join(hub, model, optimizer, evaluate=evaluate, buffers="mean") as run:
+                    for batch in run.steps(loader()):
+                        take_step(model, optimizer, batch)
+                self.assertEqual(text, "")
+            except atoll.FailedPrecondition as failure:
+                self.assertTrue(text)
+                self.assertRegex(str(failure), text)
+            self.fresh()
+
+    def test_an_evaluation_that_changes_an_array_is_an_error(self):
+        def evaluate(weights, _):
+            weights["w"][0] += 1
+            return 1.0
+
+        hub = self.coordinator(rounds=3, steps=2)
+        weights = {"w": numpy.zeros(4, numpy.float32)}
+        with self.assertRaisesRegex(atoll.FailedPrecondition, "changed 'w' of the model"), self.join(hub, weights, evaluate=evaluate) as run:
+            while run.running:
+                weights["w"] += 1
+                run.step(loss=1.0, tokens=3, samples=3)
+
+    def test_a_step_in_an_evaluation_is_an_error(self):
+        hub = self.coordinator(rounds=3, steps=2)
+        model, optimizer = model_and_optimizer()
+
+        def evaluate(module, _):
+            with torch.enable_grad():
+                module(torch.ones(3, 4)).sum().backward()
+            optimizer.step()
+            return 1.0
+
+        with self.assertRaisesRegex(atoll.FailedPrecondition, r"the evaluation function called optimizer.step\(\)"):
+            with self.join(hub, model, optimizer, evaluate=evaluate) as run:
+                for batch in run.steps(loader()):
+                    take_step(model, optimizer, batch)
+
     def test_a_step_of_another_optimizer_is_an_error(self):
         hub = self.coordinator(rounds=3, steps=4)
         model, optimizer = model_and_optimizer()
