@@ -48,6 +48,7 @@ class DataPosition:
         self._counting = False  # a loader that the loop iterates over counts its batches
         self._following: Any = None  # that loader
         self._loader: Any = None
+        self._counter = batches.BatchCounter()
         self._iterator: Any = None
         self._first: List[Any] = []  # a batch that was taken ahead
         self._generators: List[Any] = []  # states for the loader's own generators, once there is one
@@ -92,20 +93,26 @@ class DataPosition:
 
     # ---- what the loop asks for
 
-    def attach(self, loader: Any) -> None:
-        """Reads from this loader from now on: an iterable, or a function (partition, partitions, start_sample) -> iterable."""
+    def attach(self, loader: Any, samples: Optional[Callable[[Any], Any]] = None) -> batches.BatchCounter:
+        """Reads from this loader from now on: an iterable, or a function (partition, partitions, start_sample) -> iterable.
+
+        `samples`: the caller's function that counts the samples of a batch. Returns what counts the batches.
+        """
         if loader is self._loader:
-            return
+            if samples is not None:
+                self._counter = batches.BatchCounter(loader, samples)
+            return self._counter
         if not _places_itself(loader) and not hasattr(loader, "__iter__"):
             raise InvalidArgument("run.steps needs an iterable, or a function (partition, partitions, start_sample), not a "
                                   f"{type(loader).__name__}")
         if self._loader is not None and not _places_itself(loader):
             self._passes, self._snapshots = [], {}
         self.release()
-        self._loader, self._iterator = loader, None
+        self._loader, self._iterator, self._counter = loader, None, batches.BatchCounter(loader, samples)
         for generator, kept in zip(random_state.generators_of(loader), self._generators):
             generator.set_state(kept)
         self._generators = []
+        return self._counter
 
     def next(self) -> Any:
         """The next batch; begins the next pass at the end of one. LoaderIsOver when that is not possible."""
@@ -115,7 +122,7 @@ class DataPosition:
                 self._first = []
                 self._open()
             got = self._take()
-            self.samples += self._batch_size or batches.count(got)[0]
+            self.samples += self._batch_size or self._counter.count(got)[0]
             return got
         finally:
             self.seconds += time.monotonic() - begin
@@ -241,7 +248,7 @@ class DataPosition:
                     self._snapshots[target] = begun[-1].loader
                 self._first = self._ahead()
             while self.samples < target:
-                self.samples += batches.count(self._take())[0]
+                self.samples += self._counter.count(self._take())[0]
         self.samples = target
 
     def _placed(self, samples: int) -> Any:

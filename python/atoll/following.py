@@ -46,6 +46,7 @@ class FollowedPass:
 
     def __init__(self, loader: Any, iterate: Callable[[], Iterator[Any]], position: "DataPosition", batch_size: int):
         self._loader, self._iterate, self._position, self._batch_size = loader, iterate, position, batch_size
+        self._counter = batches.BatchCounter(loader)
         self._left = _length_of(loader)
         self._batches: Optional[Iterator[Any]] = None
         self._at: List[Place] = []  # where the next batch of _batches comes from
@@ -65,7 +66,7 @@ class FollowedPass:
             batch = next(self._batches)
         finally:
             self._position.seconds += time.monotonic() - begin
-        self._position.samples += self._batch_size or batches.count(batch)[0]
+        self._position.samples += self._batch_size or self._counter.count(batch)[0]
         self._at = self._position.places()
         if self._left is not None:
             self._left -= 1

@@ -33,6 +33,7 @@ class AtollCallback(Callback):
         self.run: Optional[Run] = None
         self._coordinator, self._counts, self._options = coordinator, counts, options
         self._followed: Any = None  # the loader that follows the run
+        self._counter = batches.BatchCounter()
         self._losses: List[Any] = []  # of the micro-batches since the last optimizer step
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
@@ -61,7 +62,7 @@ class AtollCallback(Callback):
         if self.run is None or not self.run.running:
             return -1  # ends the epoch; should_stop ends the rest
         self._check_accumulation(trainer)  # GradientAccumulationScheduler changes it
-        samples, tokens = batches.count(batch, self.run.context)
+        samples, tokens = self._counter.count(batch, self.run.context)
         self.run.count_batch(tokens, samples)
         return None
 
@@ -99,6 +100,7 @@ class AtollCallback(Callback):
     def _follow(self, trainer: Any) -> None:
         """Makes the Trainer's loader read this worker's part of shared data."""
         self._followed = trainer.train_dataloader
+        self._counter = batches.BatchCounter(self._followed)
         if self.run is None or not self.run.running or self.run.partitions == 1:
             return
         self.run.follow_run(self._followed, required=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
-from . import batch as batches
 from ._counts import LARGEST_COUNT, whole_number
 from .client import EndReason
 from .data import DataPosition, LoaderIsOver
@@ -41,14 +40,15 @@ class Run:
 
     # ---- the loop
 
-    def steps(self, loader: Any) -> Iterator[Any]:
+    def steps(self, loader: Any, samples: Optional[Callable[[Any], Any]] = None) -> Iterator[Any]:
         """Batches of `loader`, for as long as the worker has steps to do.
 
         The loader is restarted at its end, and moved when the run asks for another place in the data. `loader`: an iterable,
         or a function (partition, partitions, start_sample) that returns one. Ends on drain, on stop and at the end of the run.
+        `samples`: a function that counts the samples of a batch, such as len; default: see docs/reference/python.md, "Tokens".
         """
         self._check_open()
-        self._data.attach(loader)
+        counter = self._data.attach(loader, samples)
         self._steps = mine = object()
         while self._advance():
             try:
@@ -56,7 +56,7 @@ class Run:
             except LoaderIsOver:
                 self._decline()
                 continue
-            self._count_batch(batches.count(batch, self.context)[1])
+            self._count_batch(counter.count(batch, self.context)[1])
             self._in_steps = mine
             try:
                 yield batch

@@ -147,6 +147,21 @@ class GuardTest(RunTest):
                 for batch in run.steps(loader()):
                     take_step(model, optimizer, batch)
 
+    def test_a_list_of_samples_counts_its_length(self):
+        for collate, options in ((list, {}), (None, {}), (lambda images: {"of": torch.stack(images), "rest": [torch.zeros(16)]}, {}),
+                                 (lambda images: (torch.cat(images), images), {"samples": lambda batch: len(batch[1])})):
+            hub = self.coordinator(rounds=2, steps=3, batch=16)
+            model, optimizer = model_and_optimizer()
+            images = torch.utils.data.DataLoader([torch.zeros(3, 8, 8)] * 40, batch_size=16, collate_fn=collate)
+            places = []
+            with self.join(hub, model, optimizer) as run:
+                for _ in run.steps(images, **options):
+                    places.append(run.samples)
+                    take_step(model, optimizer, (torch.ones(3, 4), torch.zeros(3, 1)))
+            self.assertEqual(places[:4], [16, 32, 40, 56])  # a pass has 40
+            self.assertEqual(hub.tokens(), 120)
+            self.fresh()
+
     def test_a_step_of_another_optimizer_is_an_error(self):
         hub = self.coordinator(rounds=3, steps=4)
         model, optimizer = model_and_optimizer()

@@ -132,9 +132,33 @@ class BatchTest(unittest.TestCase):
         self.assertEqual(batch.count({"a": {"b": numpy.zeros((7, 2))}}), (7, 7))
         self.assertEqual(batch.count(["a", "b"]), (2, 2))
         self.assertEqual(batch.count(3), (1, 1))
+        image, label = torch.zeros(3, 8, 8), torch.tensor(1)
+        self.assertEqual(batch.count([image] * 16), (16, 16))
+        self.assertEqual(batch.count([(image, label)] * 16), (16, 16))
+        self.assertEqual(batch.count(([image] * 16, [{"boxes": torch.zeros(4, 4)}] * 16)), (16, 16))
+        self.assertEqual(batch.count([torch.zeros(size) for size in range(1, 17)]), (16, 16))
+        self.assertEqual(batch.count([torch.zeros(5, 7)] * 3), (5, 5))  # token ids, a mask and labels
         self.assertEqual(batch.count({"input_ids": ids}, context=16), (4, 64))
         self.assertEqual(batch.count(torch.zeros(5, 128), context=128), (5, 640))
         self.assertEqual(batch.count(["a", "b"], context=3), (2, 6))
+
+    def test_the_size_of_a_loader_says_what_a_list_is(self):
+        image = torch.zeros(3, 8, 8)
+
+        def counts(size, *of):
+            counter = batch.BatchCounter(torch.utils.data.DataLoader([0] * 9, batch_size=size, collate_fn=list))
+            return [counter.count(one)[0] for one in of]
+
+        self.assertEqual(counts(4, [image] * 4, [image] * 2, [image]), [4, 2, 1])
+        self.assertEqual(counts(4, [(image, 1)] * 4, [(image, 1)]), [4, 1])
+        self.assertEqual(counts(4, ([image] * 4, [1] * 4), ([image], [1])), [4, 1])
+        self.assertEqual(counts(2, [torch.zeros(2, 3), torch.zeros(2)], [torch.zeros(1, 3), torch.zeros(1)]), [2, 1])
+        text = [torch.zeros(4), torch.zeros(31), torch.zeros(4)], [torch.zeros(2), torch.zeros(9), torch.zeros(2)]  # labels, words, offsets
+        self.assertEqual(counts(2, [image] * 2, [torch.zeros(3, 8, 8)]), [2, 1])
+        self.assertEqual(counts(3, [image] * 3, [image] * 2, [image] * 3), [3, 2, 3])
+        self.assertEqual(counts(4, *text), [4, 2])
+        with self.assertWarnsRegex(UserWarning, r"a list of 2 tensors with the first dimensions 31, 4, and is counted as 31 samples.*samples=len"):
+            self.assertEqual(batch.count([torch.zeros(31), torch.zeros(4)]), (31, 31))
 
 
 def numbers(size=10, shuffle=True, batch_size=3, **more):
