@@ -36,6 +36,10 @@ class Inner:
     def remove(self) -> None:
         """Leaves the optimizer as it was."""
 
+    def settings(self) -> List[Dict[str, str]]:
+        """Of each optimizer, its class and the settings of its groups."""
+        return []
+
     def held(self) -> List[Any]:
         """The optimizers of the caller."""
         return []

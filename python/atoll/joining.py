@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from typing import Any, Callable, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
 from .client import Snapshot, pull_views
 from .data import DataPosition
@@ -14,6 +14,7 @@ from .inner import Extra, Inner
 from .model import ArrayModel, Model
 from .open_runs import Uses, check_unused
 from .progress import on_terminal
+from .ranks import check_alike, together
 from .replica import Replica
 from .run import Run
 from .session import Session
@@ -54,10 +55,17 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     """
     options, state_dir = _absolute(options), _absolute({"state_dir": state_dir})["state_dir"]
     ranks = find_island(island)
-    parameters = _model_of(model, ranks, base_fingerprint, buffers)
-    inner = _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss)
+
+    def make() -> Tuple[Model, Inner, Extra]:
+        parameters = _model_of(model, ranks, base_fingerprint, buffers)
+        return parameters, _inner_of(optimizer, counts, parameters, learning_rate, check_finite, watch_loss), Extra(also_save)
+
+    parameters, inner, extra = together(ranks, make)
+    check_alike(ranks, parameters, inner, {
+        "learning_rate": learning_rate, "check_finite": check_finite, "buffers": buffers, "also_save": sorted(also_save or {}),
+        "evaluate": "none" if evaluate is None else "a function"})
     data = DataPosition(ranks.rank, ranks.size)
-    replica = Replica(parameters, inner, data, ranks, Extra(also_save), evaluate)
+    replica = Replica(parameters, inner, data, ranks, extra, evaluate)
     if progress is not False and on_terminal() and ranks.rank == 0 and not {"log_file", "log-file"} & options.keys():
         options["log_file"] = _log_beside(state_dir)  # its lines would break the live line
     given = {"coordinator": coordinator, "state_dir": state_dir, "name": name, "device": parameters.device,

@@ -36,6 +36,10 @@ class Model(abc.ABC):
         """One for each tensor, of the values that this rank has."""
         return []
 
+    def kinds(self) -> List[str]:
+        """The type of each tensor in memory."""
+        return ["float32"] * len(self.specs)
+
     def held(self) -> List[Any]:
         """The caller's objects that have the values."""
         return []

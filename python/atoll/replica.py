@@ -12,6 +12,7 @@ from .errors import AtollError, FailedPrecondition, InvalidArgument
 from .inner import Extra, Inner
 from .model import Model
 from .progress import warn
+from .ranks import Agreement
 
 STATE_VERSION = 1
 SHOWN = 100  # characters of a value in a message
@@ -32,6 +33,7 @@ class Replica:
                  evaluate: Optional[Callable[..., Any]]):
         self.model, self.inner, self.data, self.island = model, inner, data, island
         self._extra, self._evaluate_with = extra, evaluate
+        self.agreement = Agreement(island)
         self.evaluating = False  # the caller's function runs
         self._actions: Dict[EventKind, Callable[[Dict[str, Any], Optional[Event]], Dict[str, Any]]] = {
             EventKind.READ: self._read, EventKind.WRITE: self._write, EventKind.PARTITION: self._partition,
@@ -49,6 +51,7 @@ class Replica:
 
     def _read(self, message: Dict[str, Any], event: Optional[Event]) -> Dict[str, Any]:
         self.model.check_unchanged()
+        self.agreement.check(self.model)
         for position, tensor in enumerate(message["tensors"]):
             self.model.read(tensor, event.pieces[position].values if event else None)
         return {}

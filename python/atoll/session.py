@@ -112,8 +112,11 @@ class Session:
         return self._replica.evaluating
 
     def total(self, value: float) -> float:
-        """The sum of one number over the ranks."""
-        return self._island.sum([value])[0]
+        """The sum of one number over the ranks: the squared norm of a step's gradients."""
+        total = self._island.sum([value])[0]
+        if not self._replica.inner.sharded:
+            self._replica.agreement.see(value, total)
+        return total
 
     def drain(self) -> None:
         self.signals.drain = True

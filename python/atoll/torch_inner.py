@@ -13,6 +13,7 @@ from .foreign_steps import ForeignSteps
 from .hooks import LearningRate, LossWatch, OptimizerHook, inner_optimizer
 from .inner import Inner
 from .progress import warn
+from .ranks import plain
 from .state import check, nested_too_deeply
 from .torch_state import changed_settings, groups_differ, shapes_differ
 
@@ -129,6 +130,11 @@ class TorchInner(Inner):
             self._foreign.remove()
         if self._watch is not None:
             self._watch.remove()
+
+    def settings(self) -> List[Dict[str, str]]:
+        return [{"class": type(optimizer).__name__,
+                 **{f"{name} in group {place}": plain(value) for place, group in enumerate(optimizer.param_groups)
+                    for name, value in group.items() if name not in ("params", "param_names")}} for optimizer in self._optimizers]
 
     def held(self) -> List[Any]:
         return list(self._optimizers)

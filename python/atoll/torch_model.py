@@ -91,6 +91,9 @@ class TorchModel(Model):
     def parameters(self) -> List[torch.nn.Parameter]:
         return self._parameters
 
+    def kinds(self) -> List[str]:
+        return [str(self._tensor(index).dtype) for index in range(len(self.specs))]
+
     @torch.no_grad()
     def checksums(self) -> List[int]:
         sums = [_bit_sum(self._tensor(index)) for index in range(len(self.specs))]

@@ -1,5 +1,5 @@
 """One rank of an island of two, over gloo. Usage: ddp_worker.py RANK FILE_STORE ADDRESS STATE_DIR OUT [--fsdp] [--buffers] [--term RANK]
-[--float64] [--timeout SECONDS] [--bad STEP] [--pace SECONDS]
+[--float64] [--timeout SECONDS] [--bad STEP] [--alone WHAT] [--pace SECONDS]
 
 Writes to OUT.RANK: the end, the samples, the losses, a hash of the parameters after each step, and with --buffers the running statistics
 at the beginning of each round.
@@ -32,6 +32,8 @@ def main():
     parser.add_argument("--float64", action="store_true", help="the default type of new tensors; the model stays float32")
     parser.add_argument("--timeout", type=float, default=1800, help="of the process group")
     parser.add_argument("--pace", type=float, default=0, help="seconds of a step")
+    parser.add_argument("--alone", choices=["raw", "type", "frozen", "setting", "mine", "evaluate", "fails", "changes"],
+                        help="what rank 1 has for itself; raw: no rank averages its gradients")
     parser.add_argument("--bad", type=int, default=-1, help="the step whose gradient is not finite, on rank 1 only")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -42,6 +44,11 @@ def main():
     generator = torch.Generator().manual_seed(arguments.rank)
     model = torch.nn.Sequential(torch.nn.Linear(4, 6), norm, torch.nn.Linear(6, 1))
     batches = [(torch.randn(3, 4, generator=generator), torch.zeros(3, 1)) for _ in range(5)]
+    alone = arguments.alone if arguments.rank == 1 else ""
+    if alone == "type":
+        model.double()
+    if alone == "frozen":
+        model[0].bias.requires_grad_(False)
     if arguments.float64:
         torch.set_default_dtype(torch.float64)
     if arguments.fsdp:
@@ -49,17 +56,24 @@ def main():
         from torch.distributed.fsdp import fully_shard
         fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
         trained = model
+    elif arguments.alone in ("raw", "type", "frozen"):
+        trained = model
     else:
         trained = torch.nn.parallel.DistributedDataParallel(model)
-    optimizer = torch.optim.AdamW(trained.parameters(), lr=0.1)
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=0.1, weight_decay=0.5 if alone == "setting" else 0.01)
     hashes, stepped, evaluated, statistics = [], [], [], {}
 
     def evaluate(module, _):
         evaluated.append(type(module).__name__)
+        if alone == "fails":
+            raise ValueError("no data")
+        if alone == "changes":
+            next(module.parameters()).add_(1)
         return 1.0 + arguments.rank, 5
 
-    with atoll.join(arguments.address, trained, optimizer, name="w0", state_dir=arguments.state_dir, progress=False, evaluate=evaluate,
-                    buffers="mean" if arguments.buffers else None) as run:
+    with atoll.join(arguments.address, trained, optimizer, name="w0", state_dir=arguments.state_dir, progress=False,
+                    evaluate=None if alone == "evaluate" else evaluate, buffers="mean" if arguments.buffers else None,
+                    learning_rate="mine" if alone == "mine" else "run") as run:
         for count, (inputs, targets) in enumerate(run.steps(batches)):
             hashes.append(digest(model))
             if arguments.buffers:

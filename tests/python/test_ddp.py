@@ -50,6 +50,43 @@ class IslandTest(RunTest):
     def test_ddp(self):
         self.check_run()
 
+    def test_ranks_that_differ_do_not_join(self):
+        hub = self.coordinator(rounds=3, steps=4, batch=6)
+        for life, (alone, text) in enumerate((
+                ("type", "Rank 0 has tensor '0.weight': torch.float32 .*, and rank 1 has tensor '0.weight': torch.float64 "),
+                ("frozen", "Rank 0 has hash of the frozen parameters: , and rank 1 has hash of the frozen parameters: [0-9a-f]{64}"),
+                ("setting", "Rank 0 has weight_decay in group 0 of the optimizer: 0.01, and rank 1 has .*: 0.5"),
+                ("mine", "Rank 0 has argument learning_rate: run, and rank 1 has argument learning_rate: mine"),
+                ("evaluate", "Rank 0 has argument evaluate: a function, and rank 1 has argument evaluate: none"))):
+            with self.subTest(alone=alone):
+                for log in self.failed_ranks(hub, life, "--alone", alone):
+                    self.assertRegex(log, "InvalidArgument: the ranks of this worker differ. " + text)
+        self.assertEqual(hub.head(), 0)
+
+    def test_ranks_that_do_not_average_their_gradients_are_an_error(self):
+        hub = self.coordinator(rounds=3, steps=4, batch=6)
+        for log in self.failed_ranks(hub, 0, "--alone", "raw"):
+            self.assertIn("FailedPrecondition: the parameters of rank 1 differ from those of rank 0, because the ranks do not average", log)
+        self.assertEqual(hub.head(), 0)
+
+    def test_an_evaluation_that_fails_on_one_rank_ends_all(self):
+        for alone, text in (("fails", "ValueError: no data"), ("changes", "the evaluation function changed '0.weight'")):
+            hub = self.coordinator(rounds=3, steps=4, batch=6)
+            logs = self.failed_ranks(hub, 0, "--alone", alone)
+            self.assertIn("FailedPrecondition: the evaluation function failed on another rank", logs[0])
+            self.assertIn(text, logs[1])
+            self.fresh()
+
+    def failed_ranks(self, hub, life, *more):
+        """What each rank of an island said that failed."""
+        ranks = [self.spawn("ddp_worker.py", rank, self.folder / f"store{life}", hub.data, self.folder / f"state{life}", self.folder / "out", *more,
+                            log=f"rank{rank}.{life}.log") for rank in range(2)]
+        logs = []
+        for rank, process in enumerate(ranks):
+            self.assertNotEqual(process.wait(PATIENCE_S), 0)
+            logs.append(self.log(f"rank{rank}.{life}.log"))
+        return logs
+
     def test_another_default_type(self):
         self.check_run("--float64")
 
