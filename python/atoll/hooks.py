@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import os
 import types
 from typing import Any, Callable, ContextManager, Dict, List, Optional
 
@@ -32,6 +33,7 @@ class OptimizerHook:
         self._watch = watch
         self._said = False  # that no parameter had a gradient
         self._restore: List[Callable[[], None]] = []
+        self._process = os.getpid()
 
     def install(self) -> None:
         self._replace(self.optimizer, "step")
@@ -67,7 +69,7 @@ class OptimizerHook:
         self._restore.append(restore)
 
     def _step(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if not self._restore:
+        if not self._restore or os.getpid() != self._process:  # a forked child has the hook, and no run
             return original(*args, **kwargs)
         counts = self._before()
         closure = args[0] if args else kwargs.get("closure")
@@ -231,6 +233,7 @@ class LossWatch:
         self._stepped = False
         self._values: List[torch.Tensor] = []
         self._scaled: Dict[int, torch.Tensor] = {}
+        self._process = os.getpid()
 
     def install(self) -> None:
         if not LossWatch._watching:
@@ -245,12 +248,17 @@ class LossWatch:
 
     def take(self) -> float:
         values, self._values, self._scaled, self._stepped = self._values, [], {}, False
-        if not values or len(LossWatch._watching) > 1:
+        if not values or len(LossWatch._of_this_process()) > 1:
             return math.nan
         return float(sum(float(value) for value in values))
 
     def count(self) -> int:
         return len(self._values)
+
+    @classmethod
+    def _of_this_process(cls) -> List["LossWatch"]:
+        """Without those of the parent, which a forked child has too."""
+        return [watch for watch in cls._watching if watch._process == os.getpid()]
 
     def forget(self, count: int) -> None:
         """Drops the values after the first `count`."""
@@ -280,7 +288,7 @@ class LossWatch:
 
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            for watch in cls._watching:
+            for watch in cls._of_this_process():
                 watch._see_backward(tensors)
             return original(tensors, *args, **kwargs)
 
@@ -296,14 +304,14 @@ class LossWatch:
         @functools.wraps(scale)
         def watched_scale(self: Any, outputs: Any) -> Any:
             scaled = scale(self, outputs)
-            for watch in cls._watching:
+            for watch in cls._of_this_process():
                 watch._see_scale(outputs, scaled)
             return scaled
 
         @functools.wraps(step)
         def watched_step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             result = step(self, optimizer, *args, **kwargs)
-            for watch in cls._watching:
+            for watch in cls._of_this_process():
                 watch._see_scaler_step(optimizer)
             return result
 

@@ -59,6 +59,7 @@ class TorchModel(Model):
             _check_memory(name, parameter)
         for name, parameter in trained:
             _check_type(name, parameter)
+            _check_distinct(name, parameter)
         self._parameters = [parameter for _, parameter in trained]
         tables = _lookup_tables(module)
         self.specs = [TensorSpec(name, tuple(parameter.shape), id(parameter) in tables) for name, parameter in trained]
@@ -76,6 +77,7 @@ class TorchModel(Model):
         buffers = [Buffer(canonical_name(module, name), owner, attribute) for name, owner, attribute in averaged_buffers(module, EXACT + REDUCED)]
         for buffer in buffers:
             _check_memory(buffer.name, buffer.tensor, "buffer")
+            _check_distinct(buffer.name, buffer.tensor, "buffer")
             self.specs.append(TensorSpec(buffer.name, tuple(buffer.tensor.shape), averaged=True))
         return buffers
 
@@ -183,6 +185,13 @@ def _check_memory(name: str, parameter: Any, kind: str = "parameter") -> None:
                               "example with model.to_empty(device='cpu') and your own initialisation")
     if torch.nn.parameter.is_lazy(parameter):
         raise InvalidArgument(f"the {kind} {name!r} has no shape yet (a lazy module): run the model once before atoll.join")
+
+
+def _check_distinct(name: str, tensor: Any, kind: str = "parameter") -> None:
+    local = getattr(tensor, "to_local", lambda: tensor)()
+    if local.layout == torch.strided and any(size > 1 and stride == 0 for size, stride in zip(local.shape, local.stride())):
+        raise InvalidArgument(f"the {kind} {name!r} of shape {list(local.shape)} is an expanded tensor: several of its values share one place in "
+                              "memory, and cannot be written one by one. Make it from tensor.clone()")
 
 
 def _check_type(name: str, parameter: Any) -> None:

@@ -1,4 +1,5 @@
 """Training that would be lost, or counted as what it is not, without a word."""
+import os
 import unittest
 import warnings
 
@@ -161,6 +162,52 @@ class GuardTest(RunTest):
             self.assertEqual(places[:4], [16, 32, 40, 56])  # a pass has 40
             self.assertEqual(hub.tokens(), 120)
             self.fresh()
+
+    def test_an_expanded_tensor_is_named(self):
+        module = torch.nn.Module()
+        module.p = torch.nn.Parameter(torch.zeros(1, 3).expand(5, 3))
+        with self.assertRaisesRegex(atoll.InvalidArgument, r"the parameter 'p' of shape \[5, 3\] is an expanded tensor.*tensor.clone\(\)"):
+            atoll.join("127.0.0.1:1", module, torch.optim.SGD(module.parameters(), lr=0.1), state_dir="not-made")
+        module = torch.nn.Linear(3, 1)
+        module.register_buffer("b", torch.zeros(1, 3).expand(5, 3))
+        with self.assertRaisesRegex(atoll.InvalidArgument, "the buffer 'b'"):
+            atoll.count_parameters(module, buffers="mean")
+
+    def test_a_forked_child_joins_with_what_it_inherited(self):
+        hub = self.coordinator(rounds=6, steps=2, workers=2, round={"start_workers": 1, "minimum": 1, "deadline_s": 5})
+        model, optimizer = model_and_optimizer()
+        read, write = os.pipe()
+        child = 0
+        with self.join(hub, model, optimizer) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+                if not child:
+                    child = os.fork()
+                    if not child:
+                        os.write(write, self.child(hub, model, optimizer).encode())
+                        os._exit(0)
+                    os.close(write)
+                    with os.fdopen(read) as out:
+                        said = out.read()
+                    os.waitpid(child, 0)
+        self.assertEqual(said, "2 steps, loss known: True, DRAINED")
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+
+    def child(self, hub, model, optimizer):
+        """What a forked child says of its own run, of two steps."""
+        try:
+            steps = 0
+            with self.join(hub, model, optimizer, "w1") as run:
+                for batch in run.steps(loader()):
+                    known = run.status().get("loss", 0) > 0
+                    if steps == 2:
+                        run.drain()
+                        break
+                    take_step(model, optimizer, batch)
+                    steps += 1
+            return f"{steps} steps, loss known: {known}, {run.end_reason}"
+        except BaseException as failure:
+            return f"{type(failure).__name__}: {failure}"
 
     def test_a_step_of_another_optimizer_is_an_error(self):
         hub = self.coordinator(rounds=3, steps=4)
