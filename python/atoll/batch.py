@@ -67,7 +67,7 @@ class BatchCounter:
 
     def _find_place(self, lengths: List[int], rows: List[int]) -> None:
         listed, stacked = self._size in lengths, self._size in rows
-        if listed and stacked:  # a list of four tensors of four rows; the one that is smaller in a later batch has the samples
+        if listed and stacked:  # such as four tensors of four rows: the smaller of both in a later batch has the samples
             self._both = (lengths.index(self._size), rows.index(self._size))
         elif self._both is not None and (listed or stacked):
             self._place = (stacked, self._both[not stacked])
