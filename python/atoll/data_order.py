@@ -126,12 +126,13 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
 def _check_sampler(sampler: Any, samples: int) -> None:
     """The run's order takes the place of one that visits every sample. Another one chooses samples, which the run would not do."""
     kinds = {kind.__name__ for kind in type(sampler).__mro__}
-    if kinds & _ORDERS or isinstance(sampler, RunSampler):
+    chooses = bool(getattr(sampler, "replacement", False)) or getattr(sampler, "num_samples", samples) < samples
+    if isinstance(sampler, RunSampler) or (kinds & _ORDERS and not ("RandomSampler" in kinds and chooses)):
         return
     what = (f"the loader draws its samples with a {type(sampler).__name__}, and the run divides its data: it would read all {samples} samples "
             "of the dataset, each as often as the others. For a part of a dataset give a loader over torch.utils.data.Subset(dataset, "
             "indices). For other weights set data.mode: local in the run's configuration")
-    if kinds & {"SubsetRandomSampler", "WeightedRandomSampler"} or (hasattr(sampler, "__len__") and len(sampler) != samples):
+    if kinds & {"RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler"} or (hasattr(sampler, "__len__") and len(sampler) != samples):
         raise InvalidArgument(what)
     warn(what, stacklevel=6)
 

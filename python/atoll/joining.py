@@ -55,6 +55,9 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     """
     options, state_dir = _absolute(options), _absolute({"state_dir": state_dir})["state_dir"]
     ranks = find_island(island)
+    if evaluate is not None and not callable(evaluate):
+        raise InvalidArgument("evaluate must be a function (model, max_batches) that returns the loss, or (loss, tokens), and is "
+                              f"{type(evaluate).__name__} {evaluate!r}")
 
     def make() -> Tuple[Model, Inner, Extra]:
         parameters = _model_of(model, ranks, base_fingerprint, buffers)

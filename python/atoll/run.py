@@ -145,7 +145,8 @@ class Run:
 
     @property
     def learning_rate(self) -> float:
-        """Of the current step: what the run's schedule says, or the optimizer's own with learning_rate="mine" (its first group)."""
+        """Of the current step: what the run's schedule says, or the optimizer's own with learning_rate="mine" (its first group). 0.0 when
+        no step is open: before the first one and after the end."""
         if self._session.step is None:
             return 0.0
         own = self._inner.own_learning_rate()

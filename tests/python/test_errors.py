@@ -140,6 +140,10 @@ class ErrorsTest(RunTest):
             self.join(hub.data, *model_and_optimizer(), token_file=tokens / "wrong")
         self.assertIn(type(caught.exception), (atoll.Unauthenticated, atoll.PermissionDenied))
 
+    def test_an_evaluation_that_is_no_function(self):
+        with self.assertRaisesRegex(atoll.InvalidArgument, "evaluate must be a function .* and is float 0.5"):
+            self.join("127.0.0.1:1", evaluate=0.5)
+
     def test_an_unknown_option(self):
         with self.assertRaisesRegex(atoll.InvalidArgument, "tokenfile"):
             self.join("127.0.0.1:1", *model_and_optimizer(), tokenfile="x")

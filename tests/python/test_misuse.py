@@ -30,7 +30,8 @@ class MisuseTest(RunTest):
         model, optimizer = model_and_optimizer()
         odd = load(Odd(dataset))
         with self.join(hub, model, optimizer) as run:
-            for sampler in (SubsetRandomSampler(range(20)), WeightedRandomSampler([1.0] * 40, 40), Short(dataset)):
+            for sampler in (SubsetRandomSampler(range(20)), WeightedRandomSampler([1.0] * 40, 40), Short(dataset),
+                            RandomSampler(dataset, replacement=True), RandomSampler(dataset, num_samples=20)):
                 with self.assertRaisesRegex(atoll.InvalidArgument, f"draws its samples with a {type(sampler).__name__}.*read all 40 samples.*Subset"):
                     next(run.steps(load(sampler)))
                 with self.assertRaisesRegex(atoll.InvalidArgument, type(sampler).__name__):
