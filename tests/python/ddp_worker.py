@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--float64", action="store_true", help="the default type of new tensors; the model stays float32")
     parser.add_argument("--timeout", type=float, default=1800, help="of the process group")
     parser.add_argument("--pace", type=float, default=0, help="seconds of a step")
-    parser.add_argument("--alone", choices=["raw", "type", "frozen", "setting", "mine", "evaluate", "fails", "changes"],
+    parser.add_argument("--alone", choices=["raw", "type", "frozen", "setting", "mine", "optimizer", "evaluate", "fails", "changes"],
                         help="what rank 1 has for itself; raw: no rank averages its gradients")
     parser.add_argument("--bad", type=int, default=-1, help="the step whose gradient is not finite, on rank 1 only")
     arguments = parser.parse_args()
@@ -61,6 +61,8 @@ def main():
     else:
         trained = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(trained.parameters(), lr=0.1, weight_decay=0.5 if alone == "setting" else 0.01)
+    if alone == "optimizer":
+        optimizer = torch.optim.AdamW(torch.nn.Linear(4, 6).parameters(), lr=0.1)
     hashes, stepped, evaluated, statistics = [], [], [], {}
 
     def evaluate(module, _):

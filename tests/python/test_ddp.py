@@ -63,6 +63,11 @@ class IslandTest(RunTest):
                     self.assertRegex(log, "InvalidArgument: the ranks of this worker differ. " + text)
         self.assertEqual(hub.head(), 0)
 
+    def test_a_rank_that_cannot_join_ends_all(self):
+        logs = self.failed_ranks(self.coordinator(rounds=3, steps=4, batch=6), 0, "--alone", "optimizer")
+        self.assertRegex(logs[0], r"FailedPrecondition: rank 1 of this worker cannot join: the optimizer \(AdamW\) has none of the 4 parameters")
+        self.assertRegex(logs[1], r"InvalidArgument: the optimizer \(AdamW\) has none of the 4 parameters")
+
     def test_ranks_that_do_not_average_their_gradients_are_an_error(self):
         hub = self.coordinator(rounds=3, steps=4, batch=6)
         for log in self.failed_ranks(hub, 0, "--alone", "raw"):
