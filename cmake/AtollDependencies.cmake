@@ -24,6 +24,21 @@ if(ATOLL_WITH_TORCH)
     add_library(gflags INTERFACE IMPORTED)
     target_link_libraries(gflags INTERFACE gflags::gflags_shared)
   endif()
+  # LibTorch with CUDA enables the language CUDA, in which nothing of ours is written, with the C++ standard of the project.
+  # CMake 3.25 does not know how to ask the nvcc of CUDA 13 for C++20.
+  if(NOT DEFINED CMAKE_CUDA_STANDARD)
+    set(CMAKE_CUDA_STANDARD 17)
+  endif()
+  # TorchConfig.cmake takes the system's libtorch.so and libc10.so before its own, so with Debian's package beside it, the headers and
+  # the libraries would be of two versions.
+  set(prefixes ${CMAKE_PREFIX_PATH})
+  string(REPLACE ":" ";" prefixes_of_environment "$ENV{CMAKE_PREFIX_PATH}")
+  foreach(prefix IN LISTS prefixes prefixes_of_environment)
+    if(EXISTS ${prefix}/Torch/TorchConfig.cmake)
+      find_library(TORCH_LIBRARY torch PATHS ${prefix}/../../lib NO_DEFAULT_PATH)
+      find_library(C10_LIBRARY c10 PATHS ${prefix}/../../lib NO_DEFAULT_PATH)
+    endif()
+  endforeach()
   find_package(Torch CONFIG REQUIRED)
   if(ATOLL_REQUIRE_CUDA AND NOT TORCH_CUDA_LIBRARIES)
     message(FATAL_ERROR "The LibTorch in ${TORCH_INSTALL_PREFIX} has no CUDA. Name one that has: "
