@@ -1,10 +1,12 @@
 #include "worker/torch/inner_optimizer.h"
 
 #include <ATen/Parallel.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 
@@ -13,6 +15,18 @@ namespace {
 
 // Elements that one thread takes at a time; a multiple of kSumBlock.
 constexpr int64_t kGrain = 16 * kSumBlock;
+
+// The norm of a large vector: float32 within blocks, float64 across them. A norm that LibTorch takes in
+// float64 first copies the vector.
+torch::Tensor NormOnDevice(const torch::Tensor& values) {
+  const auto block = static_cast<int64_t>(kSumBlock);
+  const int64_t blocks = values.numel() / block;
+  const torch::Tensor whole = values.narrow(0, 0, blocks * block).view({blocks, block});
+  const torch::Tensor rest = values.narrow(0, blocks * block, values.numel() - blocks * block);
+  const torch::Tensor sum =
+      at::linalg_vector_norm(whole, 2, at::IntArrayRef{1}).to(torch::kFloat64).square().sum();
+  return (sum + rest.to(torch::kFloat64).square().sum()).sqrt();
+}
 
 }  // namespace
 
@@ -36,7 +50,7 @@ InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& para
 double InnerOptimizer::GradientNorm(double scale) const {
   const torch::Tensor& gradients = parameters_.gradients();
   if (!gradients.device().is_cpu()) {
-    return scale * gradients.norm(2, torch::kFloat64).item<double>();
+    return scale * NormOnDevice(gradients).item<double>();
   }
   const float* values = gradients.data_ptr<float>();
   const int64_t elements = gradients.numel();
@@ -106,24 +120,57 @@ void InnerOptimizer::StepOnHost(double learning_rate, float gradient_scale) {
 void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
   torch::Tensor theta = parameters_.values();
   torch::Tensor gradient = parameters_.gradients();
-  gradient.mul_(gradient_scale);
   if (IsAdam()) {
-    const AdamStep step = AdamConstants(learning_rate, 1.0);
-    for (const Segment& segment : segments_) {
-      if (!segment.decays) continue;
-      theta.narrow(0, segment.begin, segment.end - segment.begin)
-          .mul_(1 - learning_rate * options_.weight_decay);
-    }
-    first_.mul_(step.beta1).add_(gradient, step.one_minus_beta1);
-    second_.mul_(step.beta2).addcmul_(gradient, gradient, step.one_minus_beta2);
-    const torch::Tensor denominator = second_.sqrt().mul_(step.inverse_root_correction).add_(step.epsilon);
-    theta.addcdiv_(first_, denominator, -step.step_size);
+    AdamOnDevice(learning_rate, gradient_scale);
   } else {
-    first_.mul_(options_.momentum).add_(gradient);
+    first_.mul_(options_.momentum).add_(gradient, gradient_scale);
     theta.add_(first_, -learning_rate);
   }
   gradient.zero_();
 }
+
+// One pass over memory, where the passes of the plain form take a tenth of a step of GPT-2 on an H100.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
+  const torch::Tensor& theta = parameters_.values();
+  const auto constant = theta.options();
+  const torch::Tensor taken = torch::full({1}, static_cast<double>(steps_), constant);
+  std::optional<torch::Tensor> divisor;  // of the gradients
+  if (gradient_scale != 1) divisor = torch::full({1}, 1.0 / gradient_scale, constant);
+  for (const bool decays : {true, false}) {
+    std::vector<torch::Tensor> values, gradients, first, second, steps;
+    for (const Segment& segment : segments_) {
+      if (segment.decays != decays) continue;
+      const int64_t size = segment.end - segment.begin;
+      values.push_back(theta.narrow(0, segment.begin, size));
+      gradients.push_back(parameters_.gradients().narrow(0, segment.begin, size));
+      first.push_back(first_.narrow(0, segment.begin, size));
+      second.push_back(second_.narrow(0, segment.begin, size));
+      steps.push_back(taken);
+    }
+    if (values.empty()) continue;
+    at::_fused_adamw_(values, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate,
+                      options_.beta1, options_.beta2, decays ? options_.weight_decay : 0.0, options_.epsilon,
+                      /*amsgrad=*/false, /*maximize=*/false, divisor);
+  }
+}
+#else
+void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
+  torch::Tensor theta = parameters_.values();
+  torch::Tensor gradient = parameters_.gradients();
+  gradient.mul_(gradient_scale);
+  const AdamStep step = AdamConstants(learning_rate, 1.0);
+  for (const Segment& segment : segments_) {
+    if (!segment.decays) continue;
+    theta.narrow(0, segment.begin, segment.end - segment.begin)
+        .mul_(1 - learning_rate * options_.weight_decay);
+  }
+  first_.mul_(step.beta1).add_(gradient, step.one_minus_beta1);
+  second_.mul_(step.beta2).addcmul_(gradient, gradient, step.one_minus_beta2);
+  const torch::Tensor denominator = second_.sqrt().mul_(step.inverse_root_correction).add_(step.epsilon);
+  theta.addcdiv_(first_, denominator, -step.step_size);
+}
+#endif
 
 std::vector<torch::Tensor> InnerOptimizer::Vectors() const {
   if (IsAdam()) return {first_, second_};

@@ -52,6 +52,7 @@ class InnerOptimizer {
   AdamStep AdamConstants(double learning_rate, double gradient_scale) const;
   void StepOnHost(double learning_rate, float gradient_scale);
   void StepOnDevice(double learning_rate, float gradient_scale);
+  void AdamOnDevice(double learning_rate, float gradient_scale);
   std::vector<torch::Tensor> Vectors() const;
   bool IsAdam() const { return options_.optimizer != InnerOptimizerKind::kSgd; }
 

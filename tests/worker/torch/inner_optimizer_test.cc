@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 
 #include "core/gpt_shape.h"
+#include "tests/worker/torch/cuda_device.h"
 
 namespace atl {
 namespace {
@@ -14,8 +16,9 @@ const GptOptions kModel = {.layers = 1, .heads = 1, .width = 24, .context = 8, .
 // The same parameters and gradients for our optimizer and for LibTorch's, six steps, compared.
 void CompareWith(const InnerOptions& options,
                  const std::function<std::unique_ptr<torch::optim::Optimizer>(
-                     std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors)>& make) {
-  FlatParameters parameters = FlatParameters::Create(GptManifest(kModel), torch::kCPU).value();
+                     std::vector<torch::Tensor> matrices, std::vector<torch::Tensor> vectors)>& make,
+                 const torch::Device& device = torch::kCPU) {
+  FlatParameters parameters = FlatParameters::Create(GptManifest(kModel), device).value();
   torch::manual_seed(1);
   std::vector<torch::Tensor> all, matrices, vectors;
   for (size_t i = 0; i < parameters.manifest().tensors.size(); ++i) {
@@ -46,18 +49,48 @@ void CompareWith(const InnerOptions& options,
   EXPECT_EQ(ours.steps(), 6u);
 }
 
-TEST(InnerOptimizerTest, AdamWIsTorchsWithDecayOnMatricesOnly) {
+void CompareAdamW(const torch::Device& device) {
   const InnerOptions options = {.learning_rate = 1e-2, .weight_decay = 0.3};
-  CompareWith(options,
-              [](const std::vector<torch::Tensor>& matrices, const std::vector<torch::Tensor>& vectors) {
-                const auto base = torch::optim::AdamWOptions(1e-2).betas({0.9, 0.99}).eps(1e-8);
-                std::vector<torch::optim::OptimizerParamGroup> groups;
-                groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(
-                                                  torch::optim::AdamWOptions(base).weight_decay(0.3)));
-                groups.emplace_back(vectors, std::make_unique<torch::optim::AdamWOptions>(
-                                                 torch::optim::AdamWOptions(base).weight_decay(0)));
-                return std::make_unique<torch::optim::AdamW>(groups, base);
-              });
+  const auto make = [](const std::vector<torch::Tensor>& matrices,
+                       const std::vector<torch::Tensor>& vectors) {
+    const auto base = torch::optim::AdamWOptions(1e-2).betas({0.9, 0.99}).eps(1e-8);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(
+                                      torch::optim::AdamWOptions(base).weight_decay(0.3)));
+    groups.emplace_back(vectors, std::make_unique<torch::optim::AdamWOptions>(
+                                     torch::optim::AdamWOptions(base).weight_decay(0)));
+    return std::make_unique<torch::optim::AdamW>(groups, base);
+  };
+  CompareWith(options, make, device);
+}
+
+TEST(InnerOptimizerTest, AdamWIsTorchsWithDecayOnMatricesOnly) { CompareAdamW(torch::kCPU); }
+
+using InnerOptimizerCudaTest = testing::CudaTest;
+
+TEST_F(InnerOptimizerCudaTest, AdamWIsTorchsWithDecayOnMatricesOnly) { CompareAdamW(torch::kCUDA); }
+
+TEST_F(InnerOptimizerCudaTest, SgdIsTorchsWithMomentum) {
+  const InnerOptions options = {
+      .optimizer = InnerOptimizerKind::kSgd, .learning_rate = 1e-1, .momentum = 0.8};
+  const auto make = [](std::vector<torch::Tensor> matrices, const std::vector<torch::Tensor>& vectors) {
+    matrices.insert(matrices.end(), vectors.begin(), vectors.end());
+    return std::make_unique<torch::optim::SGD>(matrices, torch::optim::SGDOptions(1e-1).momentum(0.8));
+  };
+  CompareWith(options, make, torch::kCUDA);
+}
+
+TEST_F(InnerOptimizerCudaTest, TheNormOfManyBlocksIsThatOfTheVector) {
+  GptOptions model = kModel;
+  model.vocabulary = 3001;  // not a multiple of a block
+  FlatParameters parameters = FlatParameters::Create(GptManifest(model), torch::kCUDA).value();
+  const InnerOptimizer optimizer({}, parameters);
+  torch::Tensor gradients = parameters.gradients();
+  gradients.normal_(0, 3);
+  const double expected = gradients.to(torch::kCPU, torch::kFloat64).norm().item<double>();
+  EXPECT_NEAR(optimizer.GradientNorm(0.5), 0.5 * expected, 1e-6 * expected);
+  gradients.narrow(0, 77, 1).fill_(std::nanf(""));
+  EXPECT_TRUE(std::isnan(optimizer.GradientNorm(1.0)));
 }
 
 TEST(InnerOptimizerTest, AdamIsTorchsWithoutDecay) {
