@@ -133,7 +133,9 @@ torch::Tensor ModelReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t
   // from_blob takes a mutable pointer; the tensor is only read.
   torch::Tensor host = torch::from_blob(const_cast<int64_t*>(tokens.data()),
                                         {rows, static_cast<int64_t>(tokens.size()) / rows}, torch::kInt64);
-  return host.to(parameters_->device());
+  if (parameters_->device().is_cpu()) return host;
+  // A copy from memory that is not pinned waits for everything that the device has to do before it.
+  return host.pin_memory().to(parameters_->device(), /*non_blocking=*/true);
 }
 
 absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
@@ -143,7 +145,9 @@ absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
     gradients.zero_();
   }
   gradients_dirty_ = true;
-  double loss = 0;
+  // Read from the device once: every reading waits for it.
+  torch::Tensor loss =
+      torch::zeros({}, torch::TensorOptions().dtype(torch::kFloat64).device(parameters_->device()));
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
     const MonoTime begin = Now();
     ATOLL_RETURN_IF_ERROR(
@@ -153,9 +157,9 @@ absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
     data += Now() - begin;
     const torch::Tensor micro_loss = model_->Loss(inputs, targets, ModelMode::kTraining);
     micro_loss.backward();
-    loss += micro_loss.item<double>();
+    loss.add_(micro_loss.detach());
   }
-  return loss / run_.inner.accumulation;
+  return loss.item<double>() / run_.inner.accumulation;
 }
 
 absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
@@ -302,7 +306,7 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
                                                           .section = ShapeOf(options.run.model)->section()}));
     dataset = std::make_shared<const Dataset>(std::move(opened));
   }
-  return CatchTorch("building the model", [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
+  const auto build = [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);
     ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
     ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestToTrain(options.run.model));
@@ -314,7 +318,11 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
       ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));
     }
     return replica;
-  });
+  };
+  return CatchTorch(
+      "building the model", build,
+      "parameters, gradients and the optimizer's moments take 16 bytes per parameter: free memory, "
+      "use another device, or a smaller model");
 }
 
 absl::StatusOr<std::string> ResolveDevice(const std::string& device) {
