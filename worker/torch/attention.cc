@@ -61,9 +61,9 @@ torch::Tensor Attend(const torch::Tensor& q, const torch::Tensor& k, const torch
 }  // namespace
 
 torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout) {
-  // Unbound, not indexed: its gradient is one stack instead of three zero-filled tensors.
-  const std::vector<torch::Tensor> parts = qkv.permute({2, 0, 3, 1, 4}).unbind(0);
-  return Attend(parts[0], parts[1], parts[2], dropout, Sees::kEarlier);
+  // Unbound, not indexed: its gradient is one stack, laid out as qkv, instead of three zero-filled tensors.
+  const std::vector<torch::Tensor> parts = qkv.unbind(2);
+  return CausalAttention(parts[0], parts[1], parts[2], dropout);
 }
 
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
