@@ -70,7 +70,8 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const Logger& log,
   const SystemClock clock{};
   const auto& join = home.options.join;
   const bool trains = join.role == WorkerRole::kTrainer;
-  const auto build = [&, trains, train_tokens = join.dataset->train_tokens](const JoinedRun& info) {
+  const uint64_t train_tokens = join.dataset.has_value() ? join.dataset->train_tokens : 0;
+  const auto build = [&, trains, train_tokens](const JoinedRun& info) {
     const std::string passes = trains ? PassesWarning(info.run, train_tokens) : "";
     if (!passes.empty()) log.Warning(passes);
     return BuildReplica(flags, info, &clock);
