@@ -5,6 +5,7 @@
 
 #include "worker/torch/attention.h"
 #include "worker/torch/gelu.h"
+#include "worker/torch/head_loss.h"
 #include "worker/torch/recompute.h"
 
 namespace atl {
@@ -132,7 +133,12 @@ torch::Tensor Gpt::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache)
 }
 
 torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
-  return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
+  const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
+  if (precision_ == Precision::kFp32 || x.is_cpu()) {
+    return torch::nll_loss(torch::log_softmax(Head(x), 1), targets.reshape({-1}));
+  }
+  return HeadLoss(LayerNorm(x, index_.ln_f, index_.ln_f_bias).to(torch::kBFloat16),
+                  parameters_.view(index_.lm_head).to(torch::kBFloat16), targets.reshape({-1}));
 }
 
 }  // namespace atl

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "worker/torch/attention.h"
+#include "worker/torch/head_loss.h"
 #include "worker/torch/recompute.h"
 
 namespace atl {
@@ -124,7 +125,12 @@ torch::Tensor Llama::NextLogits(const torch::Tensor& tokens, KeyValueCache& cach
 }
 
 torch::Tensor Llama::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
-  return torch::nll_loss(torch::log_softmax(Logits(tokens, mode), 1), targets.reshape({-1}));
+  const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
+  if (precision_ == Precision::kFp32 || x.is_cpu()) {
+    return torch::nll_loss(torch::log_softmax(Head(x), 1), targets.reshape({-1}));
+  }
+  return HeadLoss(RmsNorm(x, index_.norm).to(torch::kBFloat16),
+                  parameters_.view(index_.lm_head).to(torch::kBFloat16), targets.reshape({-1}));
 }
 
 }  // namespace atl

@@ -1,0 +1,59 @@
+#include "worker/torch/head_loss.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace atl {
+namespace {
+
+/// Of x and head.
+std::vector<torch::Tensor> GradientsOf(const torch::Tensor& loss, const torch::Tensor& x,
+                                       const torch::Tensor& head) {
+  return torch::autograd::grad({loss * 3}, {x, head});
+}
+
+TEST(HeadLossTest, IsTheCrossEntropyOfTheVocabulary) {
+  torch::manual_seed(4);
+  for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
+    for (const int64_t vocabulary : {64, 65, 127, 200}) {
+      const torch::Tensor x = torch::randn({9, 16}).to(type).requires_grad_(true);
+      const torch::Tensor head = torch::randn({vocabulary, 16}).to(type).requires_grad_(true);
+      const torch::Tensor targets = torch::randint(vocabulary, {9}, torch::kInt64);
+      const torch::Tensor logits = torch::mm(x.to(torch::kFloat64), head.to(torch::kFloat64).t());
+      const torch::Tensor expected = torch::nll_loss(torch::log_softmax(logits, 1), targets);
+      const torch::Tensor found = HeadLoss(x, head, targets);
+      const double tolerance = type == torch::kFloat32 ? 1e-5 : 5e-2;
+      EXPECT_EQ(found.scalar_type(), torch::kFloat32);
+      EXPECT_NEAR(found.item<double>(), expected.item<double>(), tolerance * expected.item<double>());
+      const auto ours = GradientsOf(found, x, head), theirs = GradientsOf(expected, x, head);
+      for (size_t i = 0; i < theirs.size(); ++i) {
+        ASSERT_EQ(ours[i].sizes(), theirs[i].sizes());
+        const torch::Tensor error = (ours[i] - theirs[i]).to(torch::kFloat64).norm();
+        EXPECT_LT(error.item<double>(), tolerance * theirs[i].to(torch::kFloat64).norm().item<double>())
+            << vocabulary << " " << i;
+      }
+    }
+  }
+}
+
+// Rounded to bfloat16, the probability of the target is 1.
+TEST(HeadLossTest, ATokenThatIsNearlyCertainStillHasAGradient) {
+  const torch::Tensor x = torch::ones({1, 1}, torch::kBFloat16).requires_grad_(true);
+  const torch::Tensor head = torch::tensor({{7.0}, {0.0}}).to(torch::kBFloat16).requires_grad_(true);
+  const torch::Tensor targets = torch::zeros({1}, torch::kInt64);
+  const torch::Tensor gradient = torch::autograd::grad({HeadLoss(x, head, targets)}, {head})[0];
+  EXPECT_NEAR(gradient[0][0].item<double>(), -9.11e-4, 1e-5);
+  EXPECT_NEAR(gradient[1][0].item<double>(), 9.11e-4, 1e-5);
+}
+
+TEST(HeadLossTest, NeedsNoGradient) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor loss =
+      HeadLoss(torch::zeros({2, 4}), torch::randn({10, 4}), torch::zeros({2}, torch::kInt64));
+  EXPECT_NEAR(loss.item<double>(), 2.302585, 1e-5);
+  EXPECT_FALSE(loss.requires_grad());
+}
+
+}  // namespace
+}  // namespace atl

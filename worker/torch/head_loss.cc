@@ -1,0 +1,46 @@
+#include "worker/torch/head_loss.h"
+
+#include <limits>
+
+namespace atl {
+namespace {
+
+class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
+ public:
+  /// padded: the head with further rows of zeros; mask: -infinity in their columns, else 0.
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& padded, const torch::Tensor& mask,
+                               const torch::Tensor& targets) {
+    const torch::Tensor logits = torch::addmm(mask, x, padded.t()).to(torch::kFloat32);
+    const torch::Tensor log_probabilities = torch::log_softmax(logits, 1);
+    context->save_for_backward({x, padded, targets, log_probabilities});
+    return torch::nll_loss(log_probabilities, targets);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &padded = saved[1], &log_probabilities = saved[3];
+    const torch::Tensor target = saved[2].unsqueeze(1);
+    torch::Tensor of_logits = torch::empty(log_probabilities.sizes(), x.options());
+    torch::exp_out(of_logits, log_probabilities);
+    // In float32, because a rounded probability near 1 would leave nothing of the difference.
+    of_logits.scatter_(1, target, log_probabilities.gather(1, target).exp().sub(1).to(x.scalar_type()));
+    const torch::Tensor scale = gradients[0] / static_cast<double>(x.size(0));
+    return {torch::mm(of_logits, padded) * scale, torch::mm(of_logits.t(), x) * scale, torch::Tensor(),
+            torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor HeadLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets) {
+  const int64_t vocabulary = head.size(0);
+  const int64_t padding = (kHeadColumns - vocabulary % kHeadColumns) % kHeadColumns;
+  torch::Tensor mask = torch::zeros({vocabulary + padding}, x.options());
+  mask.narrow(0, vocabulary, padding).fill_(-std::numeric_limits<float>::infinity());
+  const torch::Tensor padded = padding == 0 ? head : torch::constant_pad_nd(head, {0, 0, 0, padding});
+  return HeadLossFunction::apply(x, padded, mask, targets);
+}
+
+}  // namespace atl
