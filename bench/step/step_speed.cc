@@ -1,5 +1,5 @@
-// Times inner steps of the C++ trainer on demand, for bench/step/step_speed.py: every line "N" on the
-// standard input runs N steps and answers with one line of N durations in milliseconds.
+// Times inner steps of the C++ trainer on demand, for bench/step/step_speed.py and gpt2_step.py: every line
+// "N" on the standard input runs N steps and answers with one line of N durations in milliseconds.
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "bench/step/kernel_trace.h"
 #include "common/clock.h"
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
@@ -26,10 +27,12 @@ TorchReplicaOptions SmallNanoGpt() {
   return options;
 }
 
-int ServeSteps(TorchReplica& replica) {
+// `trace`: the file for a trace of the second line's steps; empty: none.
+int ServeSteps(TorchReplica& replica, const std::string& trace) {
   const SystemClock clock{};
   int steps = 0;
-  while (std::cin >> steps) {
+  for (int lines = 1; std::cin >> steps; ++lines) {
+    const bool tracing = !trace.empty() && lines == 2 && StartTrace();
     std::string line;
     for (int i = 0; i < steps; ++i) {
       const MonoTime begin = clock.Now();
@@ -40,6 +43,7 @@ int ServeSteps(TorchReplica& replica) {
       }
       line += std::to_string(ToSeconds(clock.Now() - begin) * 1e3) + " ";
     }
+    if (tracing) FinishTrace(trace);
     std::cout << line << std::endl;
   }
   return 0;
@@ -49,6 +53,7 @@ int Main(int argc, char** argv) {
   TorchReplicaOptions options = SmallNanoGpt();
   GptOptions& model = options.run.model.gpt();
   bool bf16 = false;
+  std::string trace;
   CLI::App app("Times inner steps; driven by bench/step/step_speed.py.");
   app.add_option("--tokens", options.dataset_folder)->required();
   app.add_option("--threads", options.threads);
@@ -59,7 +64,9 @@ int Main(int argc, char** argv) {
   app.add_option("--context", model.context);
   app.add_option("--vocabulary", model.vocabulary);
   app.add_option("--batch", options.run.inner.batch);
+  app.add_option("--accumulation", options.run.inner.accumulation);
   app.add_flag("--bf16", bf16);
+  app.add_option("--trace", trace, "Write a trace of the second line's steps to this file");
   CLI11_PARSE(app, argc, argv);
   if (bf16) options.run.inner.precision = Precision::kBf16;
   const absl::StatusOr<std::unique_ptr<TorchReplica>> replica = CreateTorchReplica(options);
@@ -67,7 +74,7 @@ int Main(int argc, char** argv) {
     std::cerr << replica.status() << "\n";
     return 1;
   }
-  return ServeSteps(**replica);
+  return ServeSteps(**replica, trace);
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "bench/step/kernel_trace.h"
+
+#include <torch/version.h>
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <set>
+
+namespace atl {
+
+namespace profiler = torch::profiler::impl;
+
+bool StartTrace() {
+  const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU,
+                                                       profiler::ActivityType::CUDA};
+  const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+  torch::autograd::profiler::prepareProfiler(config, activities);
+  torch::autograd::profiler::enableProfiler(config, activities);
+  return true;
+}
+
+void FinishTrace(const std::string& path) { torch::autograd::profiler::disableProfiler()->save(path); }
+
+}  // namespace atl
+#else
+namespace atl {
+
+bool StartTrace() { return false; }
+void FinishTrace(const std::string& /*path*/) {}
+
+}  // namespace atl
+#endif
