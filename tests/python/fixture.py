@@ -198,12 +198,12 @@ class RunTest(unittest.TestCase):
         subprocess.run([pathlib.Path(os.environ["ATOLL_TEST_BIN"]) / "atoll-data", "tokenize", "--out", folder, *texts], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
 
-    def start_native(self, hub, name, tokens, state_dir, log):
+    def start_native(self, hub, name, tokens, state_dir, log, device="cpu"):
         """atoll-worker, which ends with this process."""
-        with open(log, "wb") as out:
+        with open(log, "ab") as out:
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", hub.programs / "atoll-worker", "--coordinator", hub.data, "--name", name, "--data", tokens,
-                 "--state-dir", state_dir, "--threads", "1", "--device", "cpu"], stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                 "--state-dir", state_dir, "--threads", "1", "--device", device], stdout=out, stderr=out, stdin=subprocess.DEVNULL,
                 env={**os.environ, "OMP_WAIT_POLICY": "passive"})
         self.processes.append(process)
         return process

@@ -36,7 +36,7 @@ class Attention(torch.nn.Module):
         batch, time, width = x.shape
         q, k, v = self.c_attn(x).view(batch, time, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         scores = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)
-        hidden = torch.ones(time, time, dtype=torch.bool).triu(1)
+        hidden = torch.ones(time, time, dtype=torch.bool, device=x.device).triu(1)
         mixed = scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
         return self.c_proj(mixed.transpose(1, 2).reshape(batch, time, width))
 
