@@ -35,13 +35,14 @@ struct HfTiedHead {
 /// A value of config.json. std::monostate: null.
 using HfValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
-/// How a file's value may differ from the run's.
-enum class HfCompare : uint8_t { kEqual, kAtLeast };
+/// How a file's value may differ from the run's. kEach: the file has a list, whose values are all equal to
+/// it.
+enum class HfCompare : uint8_t { kEqual, kAtLeast, kEach };
 
 /// A field of config.json.
 struct HfField {
-  /// A dot enters an object: "rope_scaling.factor". The first name is written. All are read; the first name
-  /// that the file has counts.
+  /// A dot enters an object: "rope_scaling.factor". The first name is written. All are read. A file
+  /// whose names have different values is rejected.
   std::vector<std::string> names;
   HfValue value;
   /// The setting that it is compared with, for messages: "model.gpt.width". Empty: written, never compared.

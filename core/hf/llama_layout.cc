@@ -49,13 +49,13 @@ void AddSizes(const LlamaOptions& options, const std::string& model_type, Fields
 
 /// Written in the form of before transformers 5. Readers that do not know the newer one take theta for 10000.
 void AddRotaryPositions(const LlamaOptions& options, Fields& fields) {
-  fields.push_back({.names = {"rope_theta", "rope_parameters.rope_theta"},
+  fields.push_back({.names = {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"},
                     .value = options.rope_theta,
                     .setting = "model.llama.rope_theta",
                     .absent = HfValue(10000.0)});
   const RopeScaling& scaling = options.rope_scaling;
   const std::vector<std::string> type = {"rope_scaling.rope_type", "rope_scaling.type",
-                                         "rope_parameters.rope_type"};
+                                         "rope_parameters.rope_type", "rope_parameters.type"};
   if (scaling.factor == 1) {
     fields.push_back({.names = type,
                       .value = HfValue(),
@@ -94,6 +94,13 @@ void AddRest(const LlamaOptions& options, const std::string& model_type, Fields&
     add("mlp_bias", false, "the MLP of model.llama", false);
   } else {
     add("use_sliding_window", false, "the attention of model.llama", false);
+    fields.push_back({.names = {"layer_types"},
+                      .value = std::string("full_attention"),
+                      .setting = "the attention of model.llama",
+                      .absent = HfValue(),
+                      .same = {HfValue()},
+                      .written = false,
+                      .compare = HfCompare::kEach});
   }
   AddWritten(fields, "attention_dropout", options.dropout);
 }

@@ -105,7 +105,9 @@ GptOptions Gpt2Of(Fields& fields) {
 }
 
 RopeScaling ScalingOf(Fields& fields) {
-  if (!fields.Says({"rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type"}, "llama3")) {
+  const Names type = {"rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type",
+                      "rope_parameters.type"};
+  if (!fields.Says(type, "llama3")) {
     return {};  // CheckHfConfig names any other type
   }
   const Names original = {"rope_scaling.original_max_position_embeddings",
@@ -130,7 +132,8 @@ LlamaOptions LlamaOf(Fields& fields, const std::string& type) {
           .intermediate = fields.Count({"intermediate_size"}, std::nullopt),
           .context = fields.Count({"max_position_embeddings"}, std::nullopt),
           .vocabulary = fields.Count({"vocab_size"}, std::nullopt),
-          .rope_theta = fields.Number({"rope_theta", "rope_parameters.rope_theta"}, 10000),
+          .rope_theta =
+              fields.Number({"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"}, 10000),
           .rope_scaling = ScalingOf(fields),
           .rms_norm_epsilon = fields.Number({"rms_norm_eps"}, 1e-6),
           .tied_embeddings = fields.Truth({"tie_word_embeddings"}, false),

@@ -138,6 +138,36 @@ class FolderTest(RunTest):
         self.check_llama(model, llama_run(tied_embeddings=False, rope_theta=500000,
                                           rope_scaling={"factor": 32, "original_context": 16}))
 
+    def test_a_base_of_rotary_positions_in_the_older_object(self):
+        """transformers 5 reads a base in `rope_scaling`, too."""
+        model = llama(transformers.LlamaConfig, rope_parameters={"rope_type": "default", "rope_theta": 20.0})
+        model.save_pretrained(self.folder / "saved")
+        config_file = self.folder / "saved/config.json"
+        fields = json.loads(config_file.read_text())
+        fields["rope_scaling"] = fields.pop("rope_parameters")
+        self.assertEqual(fields["rope_scaling"]["rope_theta"], 20.0)
+        config_file.write_text(json.dumps(fields))
+        self.assert_same_logits(model, self.loaded(self.folder / "saved"))
+        hub = self.coordinator(llama_run(rope_theta=20), "--import", self.folder / "saved")
+        self.assert_same_logits(model, self.loaded(self.exported(hub)))
+
+    def test_contradictions_about_rotary_positions_leave_no_run(self):
+        model = llama(transformers.LlamaConfig)
+        model.save_pretrained(self.folder / "saved")
+        config_file = self.folder / "saved/config.json"
+        fields = json.loads(config_file.read_text())
+        inner = {"rope_type": "default", "rope_theta": 500.0}
+        for change, told in (
+                ({"rope_theta": 10000.0, "rope_parameters": inner}, "rope_theta is 10000.0 and rope_parameters.rope_theta is 500.0"),
+                ({"rope_parameters": inner, "rope_scaling": {"rope_type": "default", "rope_theta": 10000.0}},
+                 "rope_scaling.rope_theta is 10000.0 and rope_parameters.rope_theta is 500.0")):
+            with self.subTest(told):
+                config_file.write_text(json.dumps({**fields, **change}))
+                with self.assertRaises(AssertionError) as raised:
+                    self.coordinator(llama_run(), "--import", self.folder / "saved")
+                self.assertIn(told, str(raised.exception))
+                self.assertFalse((self.folder / "coordinator").exists())
+
     def test_qwen2(self):
         self.check_llama(llama(transformers.Qwen2Config), llama_run(qkv_bias=True))
 

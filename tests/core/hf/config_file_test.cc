@@ -103,10 +103,10 @@ TEST(HfConfig, OtherFamiliesAndOtherFilesAreRejected) {
 TEST(HfConfig, FieldsInsideOthersHaveADot) {
   HfLayout layout;
   layout.model_type = "llama";
-  layout.fields = {{{"rope_theta", "rope_parameters.rope_theta"}, HfValue(5e5), "model.llama.theta"},
-                   {{"rope_scaling.factor"}, HfValue(32.0), "model.llama.factor", HfValue()}};
-  EXPECT_THAT(Problem(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 500000.0}, "rope_scaling":
-                         {"factor": 32}})",
+  layout.fields = {
+      {{"rope_theta", "rope_parameters.rope_theta"}, HfValue(5e5), "model.llama.theta"},
+      {{"rope_scaling.factor", "rope_parameters.factor"}, HfValue(32.0), "model.llama.factor", HfValue()}};
+  EXPECT_THAT(Problem(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 500000.0, "factor": 32}})",
                       layout),
               "");
   EXPECT_EQ(Problem(R"({"model_type": "llama", "rope_theta": 10000})", layout),

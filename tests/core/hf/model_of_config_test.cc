@@ -104,5 +104,92 @@ TEST(ModelOfHfConfig, NamesAScalingThatNoModelHas) {
               HasSubstr("rope_scaling.rope_type is \"yarn\""));
 }
 
+std::string LlamaConfig(const std::string& more) {
+  return absl::StrCat(
+      R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64,
+          "intermediate_size": 96, "max_position_embeddings": 64, "vocab_size": 256, )",
+      more, "}");
+}
+
+// What transformers 5 takes: rope_scaling instead of rope_parameters, and a theta inside before one outside.
+TEST(ModelOfHfConfig, TakesThetaFromEachPlaceThatTransformersReads) {
+  for (const char* const fields : {
+           R"("rope_theta": 20)",
+           R"("rope_theta": 20, "rope_scaling": null)",
+           R"("rope_theta": null, "rope_parameters": {"rope_type": "default", "rope_theta": 20.0})",
+           R"("rope_scaling": {"rope_type": "default", "rope_theta": 20})",
+           R"("rope_scaling": {"type": "default", "rope_theta": 20}, "rope_theta": 20)",
+           R"("rope_scaling": {}, "rope_parameters": {"type": "default", "rope_theta": 20})",
+           R"("rope_scaling": {"type": "default"}, "rope_theta": 20, "rope_parameters": {"rope_theta": 20})",
+       }) {
+    const auto read = ModelOfHfConfig(LlamaConfig(fields), "config.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->llama()->rope_theta, 20) << fields;
+  }
+}
+
+TEST(ModelOfHfConfig, NamesBothFieldsOfAContradictionAboutPositions) {
+  const auto problem = [](const std::string& fields) {
+    const auto read = ModelOfHfConfig(LlamaConfig(fields), "config.json");
+    EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << fields;
+    return std::string(read.status().message());
+  };
+  EXPECT_EQ(problem(R"("rope_theta": 1e4, "rope_parameters": {"rope_type": "default", "rope_theta": 500})"),
+            "config.json: rope_theta is 10000.0 and rope_parameters.rope_theta is 500, but they are names of "
+            "one field; remove one");
+  EXPECT_THAT(problem(R"("rope_theta": 1e4, "rope_scaling": {"rope_type": "default", "rope_theta": 20})"),
+              HasSubstr("rope_theta is 10000.0 and rope_scaling.rope_theta is 20, but"));
+  EXPECT_THAT(problem(R"("rope_scaling": {"rope_type": "default", "type": "linear", "rope_theta": 20})"),
+              HasSubstr(R"(rope_scaling.rope_type is "default" and rope_scaling.type is "linear", but)"));
+  const std::string llama3 =
+      R"("rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+         "original_max_position_embeddings": 16}, )";
+  EXPECT_EQ(
+      problem(llama3 + R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000.0})"),
+      "config.json: rope_scaling.factor is 8 and rope_parameters.factor is missing, but readers use one of "
+      "the two objects; remove one");
+  EXPECT_THAT(
+      problem(R"("rope_scaling": {"factor": 4}, "rope_parameters": {"factor": 4, "type": "yarn"})"),
+      HasSubstr(R"(rope_scaling.rope_type is "default" and rope_parameters.rope_type is "yarn", but)"));
+  EXPECT_THAT(problem(R"("rope_scaling": {"type": "default"}, "rope_parameters": {"rope_theta": 20})"),
+              HasSubstr("rope_scaling.rope_theta is missing and rope_parameters.rope_theta is 20, but"));
+  EXPECT_THAT(problem(R"("rope_parameters": {"full_attention": {"rope_theta": 20}})"),
+              HasSubstr("rope_parameters.full_attention is an object"));
+  EXPECT_THAT(problem(R"("rope_scaling": 4)"), HasSubstr("rope_scaling is 4; expected an object"));
+}
+
+TEST(ModelOfHfConfig, NamesBothNamesOfOneSize) {
+  const auto problem = [](const std::string& fields) {
+    return std::string(ModelOfHfConfig(absl::StrCat(R"({"model_type": "gpt2", )", fields, "}"), "config.json")
+                           .status()
+                           .message());
+  };
+  EXPECT_EQ(problem(R"("n_head": 4, "num_attention_heads": 4, "n_layer": 2, "num_hidden_layers": null)"), "");
+  EXPECT_EQ(
+      problem(R"("n_head": 4, "num_attention_heads": 2)"),
+      "config.json: n_head is 4 and num_attention_heads is 2, but they are names of one field; remove one");
+  EXPECT_THAT(problem(R"("n_layer": 2, "num_hidden_layers": 1)"),
+              HasSubstr("n_layer is 2 and num_hidden_layers is 1, but"));
+  EXPECT_THAT(problem(R"("n_embd": 96, "hidden_size": 48)"),
+              HasSubstr("n_embd is 96 and hidden_size is 48, but"));
+}
+
+TEST(ModelOfHfConfig, RejectsLayersWithSlidingAttention) {
+  const std::string config = ConfigOf(FindModelPreset("qwen3-0.6b")->model);
+  const auto problem = [&](const std::string& layers) {
+    const std::string changed = absl::StrReplaceAll(
+        config, {{R"("model_type")", absl::StrCat(R"("layer_types": )", layers, R"(, "model_type")")}});
+    EXPECT_NE(changed, config);
+    return std::string(ModelOfHfConfig(changed, "config.json").status().message());
+  };
+  EXPECT_EQ(problem("null"), "");
+  EXPECT_EQ(problem(R"(["full_attention", "full_attention"])"), "");
+  EXPECT_EQ(
+      problem(R"(["full_attention", "sliding_attention"])"),
+      "config.json: layer_types[1] is \"sliding_attention\"; the run has \"full_attention\" (the attention "
+      "of model.llama)");
+  EXPECT_THAT(problem(R"("sliding_attention")"), HasSubstr("layer_types is \"sliding_attention\""));
+}
+
 }  // namespace
 }  // namespace atl
