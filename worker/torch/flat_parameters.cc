@@ -28,6 +28,17 @@ FlatParameters::FlatParameters(Manifest manifest, FragmentLayout layout, const t
     view.mutable_grad() = gradients_.narrow(0, offset, size).view(shape);
     views_.push_back(std::move(view));
   }
+  lacks_gradient_.resize(views_.size());
+}
+
+void FlatParameters::ExpectNoGradient(size_t index) {
+  if (!lacks_gradient_[index]) ++tensors_without_gradient_;
+  lacks_gradient_[index] = true;
+}
+
+void FlatParameters::SawGradient(size_t index) {
+  if (lacks_gradient_[index]) --tensors_without_gradient_;
+  lacks_gradient_[index] = false;
 }
 
 void FlatParameters::CopyOut(const FragmentLayout& fragment, std::span<float> out) const {

@@ -34,6 +34,13 @@ class FlatParameters {
   const torch::Tensor& values() const { return values_; }        // [layout().elements], float32
   const torch::Tensor& gradients() const { return gradients_; }  // [layout().elements], float32
 
+  /// For a model that may not use all tensors: the optimizer leaves the tensor as it is until SawGradient, as
+  /// torch.optim does with a gradient of None. A later step without a gradient counts as one of zero.
+  void ExpectNoGradient(size_t index);
+  void SawGradient(size_t index);
+  bool lacks_gradient(size_t index) const { return lacks_gradient_[index]; }
+  size_t tensors_without_gradient() const { return tensors_without_gradient_; }
+
   /// Copies the fragment's tensors to or from host memory; fragment.elements values, padding zero on the way
   /// out.
   void CopyOut(const FragmentLayout& fragment, std::span<float> out) const;
@@ -47,6 +54,8 @@ class FlatParameters {
   torch::Tensor values_;
   torch::Tensor gradients_;
   std::vector<torch::Tensor> views_;
+  std::vector<bool> lacks_gradient_;
+  size_t tensors_without_gradient_ = 0;
 };
 
 }  // namespace atl

@@ -32,10 +32,23 @@ torch::Tensor NormOnDevice(const torch::Tensor& values) {
 
 InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& parameters)
     : options_(options), parameters_(parameters) {
-  const FragmentLayout& layout = parameters.layout();
+  first_ = torch::zeros_like(parameters.values());
+  if (IsAdam()) second_ = torch::zeros_like(parameters.values());
+}
+
+bool InnerOptimizer::Decays(size_t tensor) const {
+  return options_.optimizer == InnerOptimizerKind::kAdamW && options_.weight_decay > 0 &&
+         parameters_.manifest().tensors[tensor].shape.size() >= 2 && !parameters_.lacks_gradient(tensor);
+}
+
+void InnerOptimizer::UpdateSegments() {
+  const size_t without_gradient = parameters_.tensors_without_gradient();
+  if (!segments_.empty() && without_gradient == without_gradient_) return;
+  without_gradient_ = without_gradient;
+  segments_.clear();
+  const FragmentLayout& layout = parameters_.layout();
   for (const TensorSlot& slot : layout.slots) {
-    const bool decays = options.optimizer == InnerOptimizerKind::kAdamW && options.weight_decay > 0 &&
-                        parameters.manifest().tensors[slot.tensor].shape.size() >= 2;
+    const bool decays = Decays(slot.tensor);
     if (segments_.empty() || segments_.back().decays != decays) {
       const auto begin = static_cast<int64_t>(slot.offset);
       segments_.push_back({segments_.empty() ? 0 : begin, 0, decays});
@@ -43,8 +56,6 @@ InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& para
     }
   }
   segments_.back().end = static_cast<int64_t>(layout.elements);
-  first_ = torch::zeros_like(parameters.values());
-  if (IsAdam()) second_ = torch::zeros_like(parameters.values());
 }
 
 double InnerOptimizer::GradientNorm(double scale) const {
@@ -70,6 +81,7 @@ void InnerOptimizer::Step(double learning_rate, double scale, double norm) {
   double gradient_scale = scale;
   if (options_.clip_norm > 0) gradient_scale *= std::min(1.0, options_.clip_norm / (norm + 1e-6));
   ++steps_;
+  UpdateSegments();
   if (parameters_.device().is_cpu()) {
     StepOnHost(learning_rate, static_cast<float>(gradient_scale));
   } else {
@@ -210,6 +222,13 @@ absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<
     vector.copy_(torch::from_blob(const_cast<float*>(moments[i].data()), {vector.numel()}, torch::kFloat32));
   }
   steps_ = steps;
+  // A tensor with a moment has had a gradient.
+  for (const TensorSlot& slot : parameters_.layout().slots) {
+    if (!parameters_.lacks_gradient(slot.tensor)) continue;
+    const torch::Tensor moment =
+        first_.narrow(0, static_cast<int64_t>(slot.offset), static_cast<int64_t>(slot.elements));
+    if (moment.count_nonzero().item<int64_t>() > 0) parameters_.SawGradient(slot.tensor);
+  }
   return absl::OkStatus();
 }
 

@@ -15,9 +15,9 @@
 
 namespace atl {
 
-/// AdamW (decay on tensors of two or more dimensions only), Adam (no decay) or SGD with momentum, as
-/// torch.optim has them, over all parameters at once. Its state starts at zero and stays on the parameters'
-/// device. Methods throw what LibTorch throws. Not thread-safe.
+/// AdamW (decay on tensors of two or more dimensions only, and not before their first gradient), Adam (no
+/// decay) or SGD with momentum, as torch.optim has them, over all parameters at once. Its state starts at
+/// zero and stays on the parameters' device. Methods throw what LibTorch throws. Not thread-safe.
 class InnerOptimizer {
  public:
   /// `parameters` outlives the optimizer.
@@ -49,6 +49,8 @@ class InnerOptimizer {
     bool decays = false;
   };
 
+  bool Decays(size_t tensor) const;
+  void UpdateSegments();
   AdamStep AdamConstants(double learning_rate, double gradient_scale) const;
   void StepOnHost(double learning_rate, float gradient_scale);
   void StepOnDevice(double learning_rate, float gradient_scale);
@@ -59,8 +61,9 @@ class InnerOptimizer {
   const InnerOptions options_;
   FlatParameters& parameters_;
   std::vector<Segment> segments_;
-  torch::Tensor first_;   // Adam's m, or SGD's buffer
-  torch::Tensor second_;  // Adam's v
+  size_t without_gradient_ = 0;  // tensors, when the segments were made
+  torch::Tensor first_;          // Adam's m, or SGD's buffer
+  torch::Tensor second_;         // Adam's v
   uint64_t steps_ = 0;
 };
 

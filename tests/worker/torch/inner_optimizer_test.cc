@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "core/gpt_shape.h"
 #include "tests/worker/torch/cuda_device.h"
@@ -110,6 +111,41 @@ TEST(InnerOptimizerTest, SgdIsTorchsWithMomentum) {
     matrices.insert(matrices.end(), vectors.begin(), vectors.end());
     return std::make_unique<torch::optim::SGD>(matrices, torch::optim::SGDOptions(1e-1).momentum(0.8));
   });
+}
+
+// As torch.optim.AdamW leaves a parameter with a gradient of None.
+TEST(InnerOptimizerTest, ATensorDoesNotDecayBeforeItsFirstGradient) {
+  const InnerOptions options = {.learning_rate = 1e-2, .weight_decay = 0.3};
+  FlatParameters parameters = FlatParameters::Create(GptManifest(kModel), torch::kCPU).value();
+  {
+    const torch::NoGradGuard no_grad;
+    torch::Tensor(parameters.values()).fill_(1.0);
+  }
+  const size_t matrix = 0, other = 1;
+  ASSERT_GE(parameters.manifest().tensors[matrix].shape.size(), 2u);
+  ASSERT_GE(parameters.manifest().tensors[other].shape.size(), 2u);
+  const auto largest = [&](size_t index) { return parameters.view(index).max().item<float>(); };
+  InnerOptimizer optimizer(options, parameters);
+  parameters.ExpectNoGradient(matrix);
+  optimizer.Step(1e-2, 1.0, 0.0);
+  EXPECT_EQ(largest(matrix), 1.0f);
+  EXPECT_LT(largest(other), 1.0f);
+  parameters.SawGradient(matrix);
+  optimizer.Step(1e-2, 1.0, 0.0);
+  EXPECT_LT(largest(matrix), 1.0f) << "a later gradient of zero is one";
+
+  // A resumed worker decays what had a gradient before, and nothing else.
+  torch::Tensor gradient = parameters.view(matrix).grad();
+  gradient.fill_(1.0);
+  optimizer.Step(1e-2, 1.0, optimizer.GradientNorm(1.0));
+  std::vector<std::vector<float>> moments;
+  optimizer.Save(moments);
+  parameters.ExpectNoGradient(matrix);
+  parameters.ExpectNoGradient(other);
+  ASSERT_TRUE(InnerOptimizer(options, parameters).Load(3, moments).ok());
+  EXPECT_FALSE(parameters.lacks_gradient(matrix));
+  EXPECT_TRUE(parameters.lacks_gradient(other));
+  EXPECT_EQ(parameters.tensors_without_gradient(), 1u);
 }
 
 TEST(InnerOptimizerTest, PaddingStaysZero) {
