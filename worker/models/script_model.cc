@@ -1,7 +1,8 @@
 #include "worker/models/script_model.h"
 
-#include <unordered_map>
-#include <utility>
+#include <algorithm>
+#include <exception>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,23 +10,12 @@
 #include "common/digest.h"
 #include "common/mapped_file.h"
 #include "common/status.h"
-#include "worker/torch/torch_status.h"
+#include "worker/models/script_tensors.h"
 
 namespace atl {
 namespace {
 
 constexpr char kForward[] = "forward(tokens, targets) -> loss";
-
-/// Parameters that are trained, each once.
-std::vector<std::pair<std::string, torch::Tensor>> Trained(const torch::jit::Module& module) {
-  std::vector<std::pair<std::string, torch::Tensor>> found;
-  std::unordered_map<const void*, size_t> seen;
-  for (const auto& parameter : module.named_parameters(/*recurse=*/true)) {
-    const bool first = seen.emplace(parameter.value.unsafeGetTensorImpl(), found.size()).second;
-    if (first && parameter.value.requires_grad()) found.emplace_back(parameter.name, parameter.value);
-  }
-  return found;
-}
 
 absl::Status CheckForward(const torch::jit::Module& module) {
   const auto method = module.find_method("forward");
@@ -37,7 +27,7 @@ absl::Status CheckForward(const torch::jit::Module& module) {
 absl::StatusOr<Manifest> ManifestOfModule(const torch::jit::Module& module) {
   ATOLL_RETURN_IF_ERROR(CheckForward(module));
   Manifest manifest;
-  for (const auto& [name, values] : Trained(module)) {
+  for (const auto& [name, values] : TrainedTensors(module)) {
     if (values.scalar_type() != torch::kFloat32) {
       return absl::InvalidArgumentError(
           absl::StrFormat("parameter '%s' is of type %s; export the module with float32 parameters", name,
@@ -45,6 +35,7 @@ absl::StatusOr<Manifest> ManifestOfModule(const torch::jit::Module& module) {
     }
     manifest.tensors.push_back({.name = name, .shape = values.sizes().vec()});
   }
+  ATOLL_RETURN_IF_ERROR(CheckTrainedMemory(module));
   if (!manifest.tensors.empty()) return manifest;
   return absl::InvalidArgumentError(
       "it has no parameter that needs a gradient; export the module before torch.jit.freeze");
@@ -54,17 +45,44 @@ absl::Status About(const std::string& path, const absl::Status& status) {
   return {status.code(), absl::StrFormat("TorchScript file %s: %s", path, std::string(status.message()))};
 }
 
+/// The first line with text: what LibTorch says of a file that it cannot read has several.
+std::string FirstLine(std::string_view text) {
+  text = text.substr(std::min(text.find_first_not_of(" \n"), text.size()));
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+absl::Status Unreadable(std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot be read: ", FirstLine(what),
+                                                 "; write it with torch.jit.script(module).save(FILE), in a "
+                                                 "PyTorch that is not newer than this LibTorch"));
+}
+
 absl::StatusOr<Manifest> ReadManifest(const std::string& path) {
-  // What LibTorch says of a file that it cannot read has several lines.
+  // Errors in the file's code and in its version are no c10::Error.
   try {
     return ManifestOfModule(torch::jit::load(path, torch::kCPU));
   } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot be read: ", text.substr(0, text.find('\n')),
-        "; write it with torch.jit.script(module).save(FILE), in a PyTorch that is not newer than "
-        "this LibTorch"));
+    return Unreadable(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return Unreadable(error.what());
   }
+}
+
+/// Moves the memory of a tensor into the flat vectors. The tensor stays the same object, so every place of
+/// the module that holds it computes with them: an RNN, for one, computes with a list of its parameters.
+void Bind(torch::Tensor tensor, FlatParameters& parameters, size_t index) {
+  const torch::Tensor& view = parameters.view(index);
+  {
+    const torch::NoGradGuard no_grad;
+    view.detach().copy_(tensor);
+  }
+  tensor.set_data(view);
+  tensor.mutable_grad() = view.grad();
+  // A script need not use all of its parameters.
+  parameters.ExpectNoGradient(index);
+  tensor.register_hook([&parameters, index](const torch::Tensor& gradient) {
+    if (gradient.defined()) parameters.SawGradient(index);
+  });
 }
 
 }  // namespace
@@ -83,21 +101,9 @@ absl::StatusOr<Manifest> ManifestOfScript(const std::string& path) {
 
 ScriptModel::ScriptModel(const std::string& path, FlatParameters& parameters)
     : path_(path), module_(torch::jit::load(path, parameters.device())) {
-  const torch::NoGradGuard no_grad;
-  std::unordered_map<const void*, torch::Tensor> views;
-  const auto trained = Trained(module_);
+  const std::vector<ScriptTensor> trained = TrainedTensors(module_);
   TORCH_CHECK(trained.size() == parameters.manifest().tensors.size(), path, " has changed");
-  for (size_t i = 0; i < trained.size(); ++i) {
-    parameters.view(i).detach().copy_(trained[i].second);
-    views.emplace(trained[i].second.unsafeGetTensorImpl(), parameters.view(i));
-  }
-  for (const auto& part : module_.modules()) {
-    torch::jit::Module owner = part;
-    for (const auto& parameter : part.named_parameters(/*recurse=*/false)) {
-      const auto view = views.find(parameter.value.unsafeGetTensorImpl());
-      if (view != views.end()) owner.setattr(parameter.name, view->second);
-    }
-  }
+  for (size_t i = 0; i < trained.size(); ++i) Bind(trained[i].values, parameters, i);
 }
 
 torch::Tensor ScriptModel::Logits(const torch::Tensor& /*tokens*/, ModelMode /*mode*/) const {
@@ -116,6 +122,8 @@ torch::Tensor ScriptModel::Loss(const torch::Tensor& tokens, const torch::Tensor
   const torch::IValue loss = module_.forward({tokens, targets});
   TORCH_CHECK(loss.isTensor() && loss.toTensor().numel() == 1, path_,
               ": forward has to return a loss, one value");
+  TORCH_CHECK(loss.toTensor().is_floating_point(), path_, ": forward returned a loss of type ",
+              c10::toString(loss.toTensor().scalar_type()), "; it has to be floating-point");
   return loss.toTensor().to(torch::kFloat32).reshape({});
 }
 

@@ -16,7 +16,8 @@ namespace atl {
 /// The parameters that a TorchScript file trains, under its own names, in its order; of tied ones the first
 /// name. Those that need no gradient, and buffers, are not among them. Manifest::base_fingerprint is the
 /// SHA-256 of the file. InvalidArgument, naming the file: it cannot be read, has no method
-/// forward(tokens, targets), or a parameter that is not float32. NotFound when it is not there.
+/// forward(tokens, targets), a parameter that is not float32, or one that CheckTrainedMemory rejects.
+/// NotFound when it is not there.
 absl::StatusOr<Manifest> ManifestOfScript(const std::string& path);
 
 /// A module with forward(tokens, targets) -> loss, in TorchScript. tokens and targets are int64 [batch,
@@ -24,7 +25,8 @@ absl::StatusOr<Manifest> ManifestOfScript(const std::string& path);
 class ScriptModel final : public LanguageModel {
  public:
   /// Puts the file's values into `parameters`, which was created from ManifestOfScript(path) and outlives the
-  /// model, and makes the module compute with them.
+  /// model, and makes the module compute with them. Until a loss depends on a parameter, it has no gradient
+  /// (FlatParameters::ExpectNoGradient).
   ScriptModel(const std::string& path, FlatParameters& parameters);
 
   /// Does nothing: the file has the values.

@@ -1,5 +1,6 @@
 #include "worker/models/script_model.h"
 
+#include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@ namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kForward[] = R"(
 def forward(self, tokens, targets):
@@ -126,6 +128,37 @@ TEST(ScriptModelTest, NamesTheFileAndWhatIsWrongWithIt) {
   fixed.register_attribute("training", c10::BoolType::get(), true);
   fixed.define("def forward(self, tokens, targets):\n    return torch.zeros([1])\n");
   EXPECT_THAT(problem(Saved(fixed, "fixed")), HasSubstr("no parameter that needs a gradient"));
+}
+
+TEST(ScriptModelTest, NamesAFileWithWrongCode) {
+  const std::string good = Saved(MakeModule(), "good");
+  const std::string path = JoinPath(::testing::TempDir(), "code.pt");
+  caffe2::serialize::PyTorchStreamReader reader(good);
+  caffe2::serialize::PyTorchStreamWriter writer(path);
+  for (const std::string& name : reader.getAllRecords()) {
+    if (name == "version" || name.starts_with(".data/")) continue;  // the writer's own
+    const auto [data, size] = reader.getRecord(name);
+    std::string text(static_cast<const char*>(data.get()), size);
+    if (name.ends_with(".py")) text += "\n  def )(\n";
+    writer.writeRecord(name, text.data(), text.size());
+  }
+  writer.writeEndOfFile();
+  const absl::Status status = ManifestOfScript(path).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("TorchScript file " + path + ": cannot be read: "));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+}
+
+TEST(ScriptModelTest, RejectsALossThatIsNotReal) {
+  const std::string path = Saved(MakeModule("def forward(self, tokens, targets):\n"
+                                            "    return torch.complex(self.table.sum(), torch.zeros([]))\n"),
+                                 "complex");
+  TorchReplicaOptions options = testing::TinyReplica(testing::TinyDataset("script_complex"));
+  options.run.model = Options(path);
+  const auto replica = CreateTorchReplica(options);
+  ASSERT_TRUE(replica.ok()) << replica.status();
+  EXPECT_THAT(std::string((*replica)->InnerStep(1e-2).status().message()),
+              HasSubstr("forward returned a loss of type ComplexFloat; it has to be floating-point"));
 }
 
 }  // namespace
