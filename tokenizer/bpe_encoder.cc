@@ -17,8 +17,6 @@ constexpr size_t kMaxPiece = size_t{1} << 30;
 // Tokens that wait in the encoder, so that they stay in the cache.
 constexpr size_t kFlush = 4096;
 
-bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 /// Appends the ids of the added tokens in text[0, stop), and calls `encode` with each part between them and
 /// the length of it that counts.
 template <typename Encode>
@@ -45,25 +43,19 @@ BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer, InvalidUtf8 invalid)
       made_(2 * kFlush) {}
 
 void BpeEncoder::Encode(std::string_view text, std::vector<TokenId>& tokens) {
-  EncodeUntil(text, text.size(), tokens);
+  EncodePart(text, text.size(), tokens);
 }
 
-// A line end before an ASCII letter is the end of a piece in every pattern, of an invalid sequence and of
-// what NFC composes. Added tokens with a line end are rejected when they are loaded. The letter stays
-// visible, because white space before a letter is divided otherwise than at the end of a text.
 size_t BpeEncoder::EncodePrefix(std::string_view text, std::vector<TokenId>& tokens) {
-  for (size_t stop = text.size(); stop-- > 1;) {
-    if (text[stop - 1] != '\n' || !IsAsciiLetter(text[stop]) || tokenizer_.added_.MayBegin(text[stop]) ||
-        tokenizer_.added_later_.MayBegin(text[stop])) {
-      continue;
-    }
-    EncodeUntil(text.substr(0, stop + 1), stop, tokens);
-    return stop;
-  }
-  return 0;
+  const size_t cut = tokenizer_.LastCut(text);
+  if (cut > 0) EncodePart(text, cut, tokens);
+  return cut;
 }
 
-void BpeEncoder::EncodeUntil(std::string_view text, size_t stop, std::vector<TokenId>& tokens) {
+void BpeEncoder::EncodePart(std::string_view text, size_t stop, std::vector<TokenId>& tokens) {
+  // The letter after a cut stays visible, because white space before a letter is divided otherwise than at
+  // the end of a text.
+  if (stop < text.size()) text = text.substr(0, stop + 1);
   if (invalid_ == InvalidUtf8::kReplace && !IsUtf8(text)) {
     replaced_.clear();
     AppendReplaced(text.substr(0, stop), replaced_);

@@ -34,8 +34,11 @@ class BpeEncoder {
   /// to Encode.
   size_t EncodePrefix(std::string_view text, std::vector<TokenId>& tokens);
 
+  /// Appends the tokens of text[0, end), where `end` is a cut (BpeTokenizer::LastCut) or the end of the text.
+  /// So different threads can encode the parts of one text.
+  void EncodePart(std::string_view text, size_t end, std::vector<TokenId>& tokens);
+
  private:
-  void EncodeUntil(std::string_view text, size_t stop, std::vector<TokenId>& tokens);
   void EncodeSegment(std::string_view text, size_t stop, std::vector<TokenId>& tokens);
   void EncodePiece(std::string_view piece, const char* readable_end);
   void MergePiece(std::string_view piece);

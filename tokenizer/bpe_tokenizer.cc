@@ -12,6 +12,8 @@
 namespace atl {
 namespace {
 
+bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 absl::Status CheckAdded(const std::vector<AddedToken>& added, const Vocabulary& tokens) {
   if (added.size() > kMaxAddedTokens) {
     return absl::InvalidArgumentError(
@@ -69,6 +71,18 @@ BpeTokenizer::BpeTokenizer(const BpeModel& model, std::unique_ptr<Vocabulary> to
 }
 
 bool BpeTokenizer::lossless() const { return tokens_->HasAllBytes() && !nfc_; }
+
+// A line end before an ASCII letter is the end of a piece in every pattern, of an invalid sequence and of
+// what NFC composes. Added tokens with a line end are rejected when they are loaded.
+size_t BpeTokenizer::LastCut(std::string_view text) const {
+  for (size_t cut = text.size(); cut-- > 1;) {
+    if (text[cut - 1] == '\n' && IsAsciiLetter(text[cut]) && !added_.MayBegin(text[cut]) &&
+        !added_later_.MayBegin(text[cut])) {
+      return cut;
+    }
+  }
+  return 0;
+}
 
 std::string BpeTokenizer::Decode(std::span<const TokenId> tokens) const {
   std::string text;

@@ -36,6 +36,11 @@ class BpeTokenizer {
   /// Whether every text comes back from its tokens: there is a token for each byte, and no normalization.
   bool lossless() const;
 
+  /// The last place where a text may be cut: the tokens of both sides are those of the whole text, whatever
+  /// follows. The left side must see the letter after the cut (BpeEncoder::EncodePart). 0: there is no such
+  /// place.
+  size_t LastCut(std::string_view text) const;
+
   /// The bytes of the tokens, with those of special tokens. Ids without a token become U+FFFD.
   std::string Decode(std::span<const TokenId> tokens) const;
 

@@ -151,6 +151,26 @@ TEST(BpeEncoderTest, PartsOfATextGiveTheTokensOfTheWhole) {
   }
 }
 
+TEST(BpeEncoderTest, PartsBetweenCutsHaveTheTokensOfTheWhole) {
+  const auto tokenizer = Make(SmallModel({"th", "the", "\n\n", "in"}));
+  const std::string text = "the\n\n the\nin  \nthe \n\nthe 1\n\n\nin";
+  std::vector<size_t> cuts;
+  for (size_t cut = tokenizer->LastCut(text); cut > 0; cut = tokenizer->LastCut(text.substr(0, cut))) {
+    cuts.insert(cuts.begin(), cut);
+  }
+  EXPECT_THAT(cuts, ::testing::ElementsAre(10, 15, 21, 29));
+  cuts.push_back(text.size());
+  std::vector<TokenId> tokens;
+  size_t begin = 0;
+  for (const size_t end : cuts) {
+    BpeEncoder(*tokenizer).EncodePart(std::string_view(text).substr(begin), end - begin, tokens);
+    begin = end;
+  }
+  EXPECT_EQ(tokens, Encode(*tokenizer, text));
+  EXPECT_EQ(tokenizer->LastCut("no line end"), 0u);
+  EXPECT_EQ(tokenizer->LastCut("no letter\n"), 0u);
+}
+
 TEST(BpeTokenizerTest, ImpossibleModelsAreRejected) {
   EXPECT_THAT(std::string(BpeTokenizer::Create(SmallModel({"ab", "ab"})).status().message()),
               ::testing::HasSubstr("same bytes for the tokens 256 and 257"));
