@@ -34,21 +34,44 @@ TokenWidth WidthOf(const std::string& path) {
   return format ? format->width : TokenWidth::kTwoBytes;
 }
 
+uint64_t TokensOf(const nlohmann::json& entry) {
+  const auto found = entry.is_object() ? entry.find("tokens") : entry.end();
+  return found != entry.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+}
+
+/// As meta.json lists them, for files of any format and name; nullopt: it lists none.
+std::optional<TokenCounts> ListedTokens(const std::string& folder) {
+  const absl::StatusOr<std::string> text = ReadFile(JoinPath(folder, "meta.json"), kMostMetaBytes);
+  if (!text.ok()) return std::nullopt;
+  const nlohmann::json meta = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!meta.is_object() || !meta.contains("train") || !meta.contains("validation")) return std::nullopt;
+  TokenCounts found;
+  for (const nlohmann::json& entry : meta["train"]) found.train += TokensOf(entry);
+  found.held_out = TokensOf(meta["validation"]);
+  return found.train > 0 ? std::optional(found) : std::nullopt;
+}
+
+absl::Status CheckReadable(const std::string& path) {
+  if (::access(path.c_str(), R_OK) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
+}
+
 absl::StatusOr<TokenCounts> CountTokens(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
+  const std::optional<TokenCounts> listed = ListedTokens(folder);
   TokenCounts found;
   for (const std::string& name : names) {
-    if (!absl::EndsWith(name, ".bin")) continue;
+    if (!absl::EndsWith(name, ".bin") && !absl::EndsWith(name, ".ds")) continue;
     const std::string path = JoinPath(folder, name);
-    if (::access(path.c_str(), R_OK) != 0) {
-      return absl::PermissionDeniedError(absl::StrFormat("%s cannot be read", path));
-    }
+    ATOLL_RETURN_IF_ERROR(CheckReadable(path));
+    if (listed) continue;
     ATOLL_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
     const uint64_t tokens =
         (bytes - std::min<uint64_t>(bytes, kTokenHeaderBytes)) / BytesPerToken(WidthOf(path));
     if (absl::StrContains(name, "train")) found.train += tokens;
     if (absl::StrContains(name, "val")) found.held_out += tokens;
   }
+  if (listed) return *listed;
   if (found.train == 0) return absl::NotFoundError(absl::StrFormat("no *train*.bin in %s", folder));
   return found;
 }

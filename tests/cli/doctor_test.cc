@@ -305,6 +305,22 @@ TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {
   EXPECT_EQ(CheckNamed(atollctl.Run({"doctor", config}), "tokenizer")["verdict"], "ok");
 }
 
+TEST(Doctor, CountsTheTokensThatMetaJsonLists) {
+  TestDir dir;
+  ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("tokens/00000_shuffled.ds"), std::string(4096, 'x')).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir.File("tokens/meta.json"),
+                                  R"({"tokenizer": "bytes", "vocabulary": 256,
+                                      "train": [{"name": "00000_shuffled.ds", "tokens": 1500}],
+                                      "validation": {"name": "00000_shuffled.ds", "tokens": 548}})")
+                  .ok());
+  const Atollctl atollctl({"--json", "--timeout", "0.3"});
+  const auto found = CheckNamed(
+      atollctl.Run({"doctor", ATOLL_SOURCE_DIR "/configs/small.yaml", "--data", dir.File("tokens")}),
+      "token files");
+  EXPECT_THAT(found["text"].get<std::string>(), HasSubstr("1.50k training tokens, 548 held out")) << found;
+}
+
 TEST(Doctor, ATokenizerThatAtollLacksNeedsTokenFiles) {
   const Check typo = JudgeTokenizer("byte", std::nullopt);
   EXPECT_EQ(typo.verdict, Verdict::kWarn);

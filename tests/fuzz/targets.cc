@@ -18,6 +18,7 @@ constexpr auto kTargets = std::to_array<Target>({
     {"hf_config", FuzzHfConfig},
     {"shard_index", FuzzShardIndex},
     {"token_file", FuzzTokenFile},
+    {"token_layout", FuzzTokenLayout},
     {"text_source", FuzzTextSource},
     {"dataset_description", FuzzDatasetDescription},
     {"tokenizer_json", FuzzTokenizerJson},

@@ -24,6 +24,7 @@ void FuzzSeedFile(FuzzInput in);
 void FuzzHfConfig(FuzzInput in);
 void FuzzShardIndex(FuzzInput in);
 void FuzzTokenFile(FuzzInput in);
+void FuzzTokenLayout(FuzzInput in);
 void FuzzTextSource(FuzzInput in);
 void FuzzDatasetDescription(FuzzInput in);
 void FuzzTokenizerJson(FuzzInput in);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "worker/data/dataset_description.h"
 #include "worker/data/text_source.h"
 #include "worker/data/token_file.h"
+#include "worker/data/token_layout.h"
 #include "worker/data/tokenizer.h"
 
 namespace atl::fuzz {
@@ -21,6 +23,26 @@ void FuzzTokenFile(FuzzInput in) {
   const bool inside = std::ranges::all_of(all, [&](TokenId t) { return t < vocabulary; });
   ATOLL_FUZZ_REQUIRE(inside);
   static_cast<void>(ByteTokenizer().Decode(all));
+}
+
+// One byte: which layout. Megatron's: bytes of the .bin file:u32, then the .idx file. datatrove's: whether
+// there is an end:u8, the end:u32, bytes of the .ds file:u32, then the metadata.
+void FuzzTokenLayout(FuzzInput in) {
+  const bool megatron = in.Byte() % 2 == 0;
+  std::optional<uint64_t> end;
+  if (!megatron && in.Byte() % 2 == 0) end = in.Number(4);
+  if (!megatron && !end) in.Number(4);
+  const uint64_t bytes = in.Number(4);
+  absl::StatusOr<TokenLayout> layout = absl::UnknownError("none");
+  if (megatron) {
+    layout = MegatronLayout(in.Rest(), bytes);
+  } else {
+    layout = DatatroveLayout(in.RestText(), end, bytes);
+  }
+  if (!layout.ok()) return;
+  ATOLL_FUZZ_REQUIRE(layout->offset == 0);
+  ATOLL_FUZZ_REQUIRE(layout->count * BytesPerToken(layout->width) == bytes);
+  ATOLL_FUZZ_REQUIRE(!end || *end == layout->count);
 }
 
 // A file of text, plain or gzip.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Token shards of llm.c and modded-nanogpt, adopted as they are: `atoll-data adopt`, `inspect`, and a worker that trains.
+"""Token shards of other programs, adopted as they are: `atoll-data adopt`, `inspect`, and a worker that trains.
 
-The shards are written here, by the layout of llm.c's dev/data/data_common.py (write_datafile) and by nothing of ours: 256
-int32 (20240520, 1, number of tokens, zeros), then uint16 GPT-2 tokens. One folder has a validation shard, the other has not.
+The shards are written here, by nothing of ours: llm.c's and modded-nanogpt's by dev/data/data_common.py (write_datafile: 256
+int32 (20240520, 1, number of tokens, zeros), then uint16 GPT-2 tokens), Megatron's by megatron/core/datasets/indexed_dataset.py,
+datatrove's by pipeline/tokens/tokenizer.py. One folder of llm.c has a validation shard; the others have none.
 It must show, for each: without meta.json, `inspect` and a worker refuse the folder and name the command that helps; `adopt`
 changes no shard; `inspect` accepts the folder; a run with `tokenizer: gpt2` trains a round on it and evaluates what is held
 out; a shard that changed afterwards is noticed.
@@ -17,6 +18,7 @@ import json
 import math
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 
@@ -46,17 +48,38 @@ def tokens_of(seed, count):
     return [50256] + [draw.randrange(VOCABULARY) for _ in range(count - 1)]
 
 
-def make_folder(folder, validation):
+def write_megatron(path, tokens):
+    """Two sequences, each a document of its own."""
+    path.write_bytes(array.array("H", tokens).tobytes())
+    lengths = (1000, len(tokens) - 1000)
+    path.with_suffix(".idx").write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ2i2q3q", 1, 8, 2, 3, *lengths, 0, 2000, 0, 1, 2))
+
+
+def write_datatrove(path, tokens):
+    path.write_bytes(array.array("I", tokens).tobytes())
+    path.with_name(path.name + ".index").write_bytes(struct.pack("<2Q", 1000, len(tokens)))
+    path.with_name(path.name + ".metadata").write_text(f"gpt2|4\n{len(tokens)}\n{len(tokens)} T")
+
+
+# By the kind of a folder: how a file is written, and the names of its files.
+KINDS = {
+    "with-validation": (write_shard, ("fineweb_train_000001.bin", "fineweb_train_000002.bin", "fineweb_val_000000.bin")),
+    "without-validation": (write_shard, ("fineweb_train_000001.bin", "fineweb_train_000002.bin")),
+    "megatron": (write_megatron, ("a_text_document.bin", "b_text_document.bin")),
+    "datatrove": (write_datatrove, ("00000_00000_shuffled.ds", "00001_00000_shuffled.ds")),
+}
+
+
+def make_folder(folder, kind):
     folder.mkdir()
-    write_shard(folder / "fineweb_train_000001.bin", tokens_of(1, 3000))
-    write_shard(folder / "fineweb_train_000002.bin", tokens_of(2, 2000))
-    if validation:
-        write_shard(folder / "fineweb_val_000000.bin", tokens_of(3, 500))
+    write, names = KINDS[kind]
+    for number, (name, count) in enumerate(zip(names, (3000, 2000, 500)), 1):
+        write(folder / name, tokens_of(number, count))
     return folder
 
 
 def digests(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.bin")}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.name != "meta.json"}
 
 
 def expect(complaints, command, code, words):
@@ -90,8 +113,9 @@ def train(folder, programs, tokens, complaints):
 
 def measure(folder, programs):
     complaints = []
-    for name, validation, trained, held_out in (("with-validation", True, 5000, 500), ("without-validation", False, 4750, 250)):
-        shards = make_folder(folder / name, validation)
+    for name, (write, names) in KINDS.items():
+        trained, held_out = (5000, 500) if len(names) == 3 else (4750, 250)
+        shards = make_folder(folder / name, name)
         before = digests(shards)
         adopt = [programs / "atoll-data", "adopt", shards, "--tokenizer", "gpt2", "--vocabulary"]
         inspect = [programs / "atoll-data", "inspect", shards]
@@ -110,8 +134,8 @@ def measure(folder, programs):
         described = json.loads((shards / "meta.json").read_text())
         if sum(entry["tokens"] for entry in described["train"]) != trained:
             complaints.append(f"{name}: meta.json describes {described}")
-        write_shard(shards / "fineweb_train_000001.bin", tokens_of(7, 3000))
-        expect(complaints, inspect, 6, ["fineweb_train_000001.bin", "SHA-256"])
+        write(shards / names[0], tokens_of(7, 3000))
+        expect(complaints, inspect, 6, [names[0], "SHA-256"])
     return complaints
 
 

@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/status.h"
 #include "worker/data/token_file.h"
+#include "worker/data/token_layout.h"
 #include "worker/data/token_view.h"
 
 namespace atl {
@@ -56,7 +57,7 @@ absl::StatusOr<FileNames> FindFiles(const AdoptOptions& options) {
   FileNames found;
   std::vector<std::string> validation, others;
   for (const std::string& name : names) {
-    if (!absl::EndsWith(name, ".bin")) continue;
+    if (!IsTokenFileName(name)) continue;
     if (!options.validation_name.empty() && name == options.validation_name) {
       found.validation = name;
     } else if (absl::StrContains(name, "train")) {
@@ -69,9 +70,10 @@ absl::StatusOr<FileNames> FindFiles(const AdoptOptions& options) {
   }
   if (found.train.empty()) found.train = std::move(others);
   if (found.train.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("folder ", options.folder,
-                     ": no training shard; expected files named *train*.bin (llm.c, modded-nanogpt)"));
+    return absl::NotFoundError(absl::StrCat("folder ", options.folder,
+                                            ": no training shard; expected files named *train*.bin, *.bin or "
+                                            "*.ds (llm.c, modded-nanogpt, Megatron, "
+                                            "datatrove)"));
   }
   if (!options.validation_name.empty()) {
     if (!found.validation.empty()) return found;

@@ -14,7 +14,7 @@ struct AdoptOptions {
   std::string folder;
   std::string tokenizer;             // what the run's data.tokenizer says
   uint32_t vocabulary = 0;           // of the tokenizer, 1 to kMaxVocabulary
-  std::string validation_name = {};  // file in the folder; empty: the one named *val*.bin
+  std::string validation_name = {};  // file in the folder; empty: the one with "val" in its name
   /// Without a validation file, this part of all tokens is held out, at most kMaxHeldOutTokens.
   double validation_fraction = 0.05;
 };
@@ -24,11 +24,11 @@ inline constexpr uint64_t kMaxHeldOutTokens = uint64_t{10} << 20;
 /// Bytes of token files read so far, and in all.
 using AdoptProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-/// Describes a folder of token files that another program made (llm.c, modded-nanogpt), so that it is a
-/// dataset folder (worker/data/dataset.h). Writes meta.json and changes no other file. Training files are
-/// those named *train*.bin, or, when there are none, all other *.bin; their text is in the order of their
-/// names. Without a validation file the end of the last training file is held out, or all of it when it is
-/// shorter than that.
+/// Describes a folder of token files that another program made (llm.c, modded-nanogpt, Megatron, datatrove),
+/// so that it is a dataset folder (worker/data/dataset.h). Writes meta.json and changes no other file.
+/// Training files are those with "train" in their name, or, when there are none, all other *.bin and *.ds;
+/// their text is in the order of their names. Without a validation file the end of the last training file is
+/// held out, or all of it when it is shorter than that.
 ///
 /// Reads every token once. AlreadyExists when the folder has a meta.json; NotFound without a token file;
 /// InvalidArgument for a file that is no token file or holds a token outside the vocabulary, for several

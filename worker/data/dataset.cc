@@ -5,21 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/digest.h"
 #include "common/file.h"
 #include "common/status.h"
+#include "worker/data/token_layout.h"
 
 namespace atl {
 namespace {
 
 constexpr char kMakeAgain[] =
     "copy the file again, or remove meta.json and run 'atoll-data tokenize' or 'atoll-data adopt' again";
-
-std::string TokensSha256(const TokenFile& file) {
-  Sha256 digest;
-  digest.Update(file.tokens().bytes());
-  return digest.FinishHex();
-}
 
 absl::Status NoDescription(const std::string& folder) {
   std::string problem = absl::StrCat("dataset folder ", folder, ": no meta.json");
@@ -29,10 +23,10 @@ absl::Status NoDescription(const std::string& folder) {
             absl::StrCat("cannot read the token files: ", std::string(names.status().message()))};
   }
   for (const std::string& name : *names) {
-    if (!name.ends_with(".bin")) continue;
-    return absl::NotFoundError(absl::StrCat(
-        problem, ". For shards of llm.c or modded-nanogpt, name their tokenizer once: atoll-data adopt ",
-        folder, " --tokenizer gpt2 --vocabulary 50257"));
+    if (!IsTokenFileName(name)) continue;
+    return absl::NotFoundError(
+        absl::StrCat(problem, ". For shards of another program, name their tokenizer once: atoll-data adopt ",
+                     folder, " --tokenizer gpt2 --vocabulary 50257"));
   }
   // tokenize writes into no folder of other files.
   const std::string out = names->empty() ? folder : JoinPath(folder, "tokens");
@@ -114,9 +108,10 @@ Dataset::Dataset(DatasetDescription description, std::vector<TokenFile> train, T
   }
 }
 
-absl::Status Dataset::VerifyContents() const {
-  const auto verify = [](const TokenFile& file, const TokenFileEntry& entry) {
-    if (TokensSha256(file) == entry.sha256) return absl::OkStatus();
+absl::Status Dataset::VerifyContents(const std::function<bool()>& go_on) const {
+  const auto verify = [&](const TokenFile& file, const TokenFileEntry& entry) -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(const std::string digest, file.Digest(go_on));
+    if (digest == entry.sha256) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "token file ", file.path(),
         ": the SHA-256 of its tokens (the bytes behind the header) is not the one in meta.json; ",

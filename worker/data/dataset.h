@@ -2,6 +2,7 @@
 #define ATOLL_WORKER_DATA_DATASET_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ struct DatasetRequirements {
 };
 
 /// Tokenised text in one folder: token files and the meta.json that lists them (docs/reference/training.md),
-/// made by worker/data/tokenize.h or adopt.h. The training files are one text, in the order of the list.
-/// Memory-mapped, immutable, thread-safe.
+/// made by worker/data/tokenize/tokenize.h or adopt.h. The training files are one text, in the order of the
+/// list. Memory-mapped, immutable, thread-safe.
 class Dataset {
  public:
   /// Opens and checks every file. Errors name the file and the remedy: NotFound, also for a folder without
@@ -31,13 +32,20 @@ class Dataset {
 
   /// Reads every token again and compares its SHA-256 with the description's. InvalidArgument naming the file
   /// that differs. Open does not do this: it checks sizes and the vocabulary only.
-  absl::Status VerifyContents() const;
+  absl::Status VerifyContents() const {
+    return VerifyContents([] { return true; });
+  }
+  /// The same, in pieces: Cancelled if `go_on` says no before one of them. NotFound naming a file that was
+  /// shortened since Open.
+  absl::Status VerifyContents(const std::function<bool()>& go_on) const;
 
   const DatasetDescription& description() const { return description_; }
   /// Equal exactly when tokenizer and all tokens are equal; what a Join compares.
   const std::string& fingerprint() const { return description_.fingerprint; }
 
   uint64_t train_tokens() const { return train_tokens_; }
+  /// See TokenFile::tokens().
+  const std::vector<TokenFile>& train_files() const { return train_; }
   /// See TokenFile::tokens().
   const TokenView& validation() const { return validation_.tokens(); }
   uint64_t validation_tokens() const { return validation_.size(); }

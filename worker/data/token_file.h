@@ -1,9 +1,12 @@
 #ifndef ATOLL_WORKER_DATA_TOKEN_FILE_H_
 #define ATOLL_WORKER_DATA_TOKEN_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,14 +14,16 @@
 #include "common/file_descriptor.h"
 #include "common/mapped_file.h"
 #include "core/token_width.h"
+#include "worker/data/token_layout.h"
 #include "worker/data/token_view.h"
 
 namespace atl {
 
-/// Tokens of one llm.c .bin file (core/token_format.h), memory-mapped. Immutable and thread-safe.
+/// Tokens of one file of llm.c, Megatron or datatrove (worker/data/token_layout.h), memory-mapped. Immutable
+/// and thread-safe.
 class TokenFile {
  public:
-  /// Maps the file and checks it whole: header, size, and that every token is below `vocabulary` (one
+  /// Maps the file and checks it whole: layout, size, and that every token is below `vocabulary` (one
   /// sequential pass, some GB/s once the file is cached). NotFound when it is not there; InvalidArgument,
   /// naming the file and what is wrong, when it is no token file, is truncated, or holds a token outside the
   /// vocabulary.
@@ -39,14 +44,24 @@ class TokenFile {
   /// file when it was shortened since Open.
   absl::Status Read(uint64_t first, std::span<TokenId> out) const;
 
+  /// SHA-256 of tokens() as they lie in the file, in hexadecimal digits. Reads in pieces, and asks `go_on`
+  /// before each; Cancelled if it says no. NotFound as above.
+  absl::StatusOr<std::string> Digest(const std::function<bool()>& go_on) const;
+
   const std::string& path() const { return file_.path(); }
+  /// "llm.c", "Megatron" or "datatrove".
+  std::string_view format() const { return layout_.format; }
 
  private:
-  TokenFile(MappedFile file, FileDescriptor descriptor, const TokenView& tokens)
-      : file_(std::move(file)), descriptor_(std::move(descriptor)), tokens_(tokens) {}
+  TokenFile(MappedFile file, FileDescriptor descriptor, const TokenLayout& layout, const TokenView& tokens)
+      : file_(std::move(file)), descriptor_(std::move(descriptor)), layout_(layout), tokens_(tokens) {}
+
+  /// bytes.size() bytes from token `first` on.
+  absl::Status ReadBytes(uint64_t first, std::span<std::byte> bytes) const;
 
   MappedFile file_;
   FileDescriptor descriptor_;  // of the same file, also when another one takes its name
+  TokenLayout layout_;
   TokenView tokens_;
   uint64_t first_ = 0;  // of tokens_ in the file
 };
