@@ -14,8 +14,10 @@
 #include "common/human.h"
 #include "common/status.h"
 #include "core/model_shape.h"
+#include "worker/data/background_check.h"
 #include "worker/data/batches.h"
 #include "worker/data/dataset.h"
+#include "worker/data/prefetched_samples.h"
 #include "worker/torch/device.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/generator_state.h"
@@ -73,7 +75,8 @@ class ModelReplica final : public TorchReplica {
   const std::unique_ptr<LanguageModel> model_;
   InnerOptimizer optimizer_;
   const std::shared_ptr<const Dataset> dataset_;
-  std::optional<TrainingSamples> training_;
+  std::unique_ptr<PrefetchedSamples> training_;
+  std::unique_ptr<BackgroundCheck> check_;
   uint32_t partition_ = 0;
   uint32_t partitions_ = 1;
   uint64_t samples_consumed_ = 0;
@@ -125,7 +128,7 @@ absl::Status ModelReplica::WriteFragment(const FragmentLayout& fragment, std::sp
 }
 
 absl::Status ModelReplica::CheckData() const {
-  if (training_.has_value()) return absl::OkStatus();
+  if (training_ != nullptr) return check_->status();
   return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
 }
 
@@ -198,7 +201,9 @@ absl::Status ModelReplica::SetPartition(uint32_t partition, uint32_t partitions)
     return absl::InvalidArgumentError(absl::StrFormat(
         "data partition %d is not below the number of partitions, %d", partition, partitions));
   }
-  training_.emplace(dataset_, run_.model.context(), run_.seed, partition, partitions);
+  training_ = std::make_unique<PrefetchedSamples>(
+      TrainingSamples(dataset_, run_.model.context(), run_.seed, partition, partitions));
+  if (check_ == nullptr) check_ = std::make_unique<BackgroundCheck>(dataset_);
   partition_ = partition;
   partitions_ = partitions;
   samples_consumed_ = 0;

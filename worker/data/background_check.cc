@@ -1,0 +1,44 @@
+#include "worker/data/background_check.h"
+
+#include <utility>
+
+namespace atl {
+
+BackgroundCheck::BackgroundCheck(std::shared_ptr<const Dataset> dataset)
+    : dataset_(std::move(dataset)), thread_([this] { Run(); }) {}
+
+BackgroundCheck::~BackgroundCheck() {
+  {
+    const MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  thread_.Join();
+}
+
+absl::Status BackgroundCheck::status() const {
+  const MutexLock lock(&mutex_);
+  return status_;
+}
+
+absl::Status BackgroundCheck::Wait() {
+  const MutexLock lock(&mutex_);
+  while (!done_) changed_.Wait(&mutex_);
+  return status_;
+}
+
+bool BackgroundCheck::GoOn() const {
+  const MutexLock lock(&mutex_);
+  return !stopped_;
+}
+
+void BackgroundCheck::Run() {
+  SetThreadName("check-tokens");
+  LowerThreadPriority();
+  const absl::Status found = dataset_->VerifyContents([this] { return GoOn(); });
+  const MutexLock lock(&mutex_);
+  if (!absl::IsCancelled(found)) status_ = found;
+  done_ = true;
+  changed_.NotifyAll();
+}
+
+}  // namespace atl
