@@ -16,6 +16,7 @@ find_package(nlohmann_json CONFIG REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(SIMDJSON REQUIRED IMPORTED_TARGET simdjson)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 
 if(ATOLL_WITH_TORCH)

@@ -64,8 +64,8 @@ absl::StatusOr<FileDescriptor> LockFolder(const std::string& path, const std::st
   }
 }
 
-/// Removes what a killed process left in its partial folder.
-absl::Status EmptyLeftOver(const std::string& partial) {
+/// Marks the folder as ours. Removes what a killed process left in it, unless it is to be continued.
+absl::Status TakeLeftOver(const std::string& partial, PartialFolder::LeftOver left_over) {
   ATOLL_ASSIGN_OR_RETURN(const auto names, ListDir(partial));
   if (!names.empty() && !FileExists(JoinPath(partial, kMark))) {
     return absl::FailedPreconditionError(
@@ -75,7 +75,8 @@ absl::Status EmptyLeftOver(const std::string& partial) {
   }
   // The mark goes last, so that a kill in between leaves a folder that is still known.
   for (const std::string& name : names) {
-    if (name != kMark) ATOLL_RETURN_IF_ERROR(RemoveAll(JoinPath(partial, name)));
+    if (name != kMark && left_over == PartialFolder::LeftOver::kRemove)
+      ATOLL_RETURN_IF_ERROR(RemoveAll(JoinPath(partial, name)));
   }
   ATOLL_ASSIGN_OR_RETURN(DurableFile mark,
                          DurableFile::Open(JoinPath(partial, kMark), OpenMode::kCreateOrOpen));
@@ -88,14 +89,15 @@ PartialFolder::PartialFolder(std::string target, std::string partial, FileDescri
     : target_(std::move(target)), partial_(std::move(partial)), fd_(std::move(fd)) {}
 
 PartialFolder::~PartialFolder() {
-  if (!published_) RemoveAll(partial_).IgnoreError();
+  if (!published_ && !kept_) RemoveAll(partial_).IgnoreError();
 }
 
-absl::StatusOr<std::unique_ptr<PartialFolder>> PartialFolder::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<PartialFolder>> PartialFolder::Create(const std::string& path,
+                                                                     LeftOver left_over) {
   ATOLL_ASSIGN_OR_RETURN(const std::string target, FolderTarget(path));
   std::string partial = target + ".partial";
   ATOLL_ASSIGN_OR_RETURN(FileDescriptor lock, LockFolder(path, partial));
-  ATOLL_RETURN_IF_ERROR(EmptyLeftOver(partial));
+  ATOLL_RETURN_IF_ERROR(TakeLeftOver(partial, left_over));
   return std::unique_ptr<PartialFolder>(new PartialFolder(target, std::move(partial), std::move(lock)));
 }
 

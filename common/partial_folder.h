@@ -1,6 +1,7 @@
 #ifndef ATOLL_COMMON_PARTIAL_FOLDER_H_
 #define ATOLL_COMMON_PARTIAL_FOLDER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,11 +16,16 @@ namespace atl {
 /// kernel releases when the process ends. What a killed process left is removed. Not thread-safe.
 class PartialFolder {
  public:
+  /// What happens to the files of a writer that did not get to the end.
+  enum class LeftOver : uint8_t { kRemove, kContinue };
+
   /// Makes an empty folder TARGET.partial beside TARGET, where TARGET is `path` or the end of its links.
   /// FailedPrecondition if TARGET is a file or a folder with files, if another process is writing it, or if
   /// TARGET.partial was not made by this class.
-  static absl::StatusOr<std::unique_ptr<PartialFolder>> Create(const std::string& path);
-  /// Removes the partial folder if it was not published.
+  /// With kContinue the folder is not empty if a killed process, or one that called Keep, left files.
+  static absl::StatusOr<std::unique_ptr<PartialFolder>> Create(const std::string& path,
+                                                               LeftOver left_over = LeftOver::kRemove);
+  /// Removes the partial folder if it was neither published nor kept.
   ~PartialFolder();
   PartialFolder(const PartialFolder&) = delete;
   PartialFolder& operator=(const PartialFolder&) = delete;
@@ -30,6 +36,9 @@ class PartialFolder {
   /// Renames the folder. It survives a power cut. Call at most once.
   absl::Status Publish();
 
+  /// Leaves the partial folder for a later kContinue.
+  void Keep() { kept_ = true; }
+
  private:
   PartialFolder(std::string target, std::string partial, FileDescriptor fd);
 
@@ -37,6 +46,7 @@ class PartialFolder {
   const std::string partial_;
   const FileDescriptor fd_;  // holds the lock
   bool published_ = false;
+  bool kept_ = false;
 };
 
 }  // namespace atl

@@ -45,6 +45,24 @@ TEST(PartialFolderTest, NothingIsLeftWithoutPublication) {
   EXPECT_THAT(ListDir(dir.path()).value(), IsEmpty());
 }
 
+TEST(PartialFolderTest, ContinuesWhatWasKept) {
+  const TestDir dir;
+  {
+    const auto folder = PartialFolder::Create(dir.File("out"), PartialFolder::LeftOver::kContinue);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    Write((*folder)->partial(), "a");
+    (*folder)->Keep();
+  }
+  {
+    const auto folder = PartialFolder::Create(dir.File("out"), PartialFolder::LeftOver::kContinue);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    Write((*folder)->partial(), "b");
+    ASSERT_TRUE((*folder)->Publish().ok());
+  }
+  EXPECT_THAT(ListDir(dir.path()).value(), ElementsAre("out"));
+  EXPECT_THAT(ListDir(dir.File("out")).value(), ElementsAre("a", "b"));
+}
+
 TEST(PartialFolderTest, TakesAnEmptyFolderAndTheEndOfALink) {
   const TestDir dir;
   ASSERT_TRUE(CreateDirs(dir.File("out")).ok());

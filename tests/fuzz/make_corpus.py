@@ -152,6 +152,9 @@ def tokens():
     write("token_layout", "megatron-gap", b"\0" + struct.pack("<I", 10) + index[:42] + b"\1" + index[43:])
     write("token_layout", "datatrove", b"\1\0" + struct.pack("<2I", 10, 20) + b"gpt2|2\n10\n10 T")
     write("token_layout", "datatrove-metadata", b"\1\1" + struct.pack("<2I", 0, 40) + b"a|b|4\n10\n")
+    zstd = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one raw block
+    write("text_source", "zstd", bytes.fromhex("502a4d1801000000aa") + zstd + zstd)
+    write("text_source", "zstd-cut", zstd[:-2])
     write("text_source", "plain", "To be, or not to be")
     write("text_source", "gzip", gzip.compress(b"that is the question " * 20, mtime=0))
     write("text_source", "bomb", gzip.compress(bytes(1 << 20), mtime=0))

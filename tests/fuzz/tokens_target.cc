@@ -6,7 +6,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 #include "worker/data/dataset_description.h"
-#include "worker/data/text_source.h"
+#include "worker/data/input/text_source.h"
 #include "worker/data/token_file.h"
 #include "worker/data/token_layout.h"
 #include "worker/data/tokenizer.h"
@@ -45,15 +45,17 @@ void FuzzTokenLayout(FuzzInput in) {
   ATOLL_FUZZ_REQUIRE(!end || *end == layout->count);
 }
 
-// A file of text, plain or gzip.
+// A file of text, plain, gzip or zstd.
 void FuzzTextSource(FuzzInput in) {
   const MemoryFile file(in.Rest());
-  auto source = TextSource::Open(file.path());
+  // A window is memory, which a fuzzer counts.
+  auto source = TextSource::Open(file.path(), 24);
   ATOLL_FUZZ_REQUIRE(source.ok());
   std::string piece;
   std::vector<TokenId> tokens;
   // Some ten bytes may be a megabyte of text; a limit keeps the fuzzer fast.
   for (int pieces = 0; pieces < 8; ++pieces) {
+    piece.clear();
     if (!source->Read(4096, piece).ok() || piece.empty()) return;
     ATOLL_FUZZ_REQUIRE(piece.size() <= 4096);
     ByteTokenizer().Encode(piece, tokens);

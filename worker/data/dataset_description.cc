@@ -43,6 +43,7 @@ std::string DescriptionToJson(const DatasetDescription& description) {
   Json json;
   json["tokenizer"] = description.tokenizer;
   json["vocabulary"] = description.vocabulary;
+  if (description.end_of_text) json["end_of_text"] = *description.end_of_text;
   json["train"] = Json::array();
   for (const TokenFileEntry& entry : description.train) json["train"].push_back(EntryToJson(entry));
   json["validation"] = EntryToJson(description.validation);
@@ -56,6 +57,7 @@ absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, 
     const Json json = Json::parse(text);
     description.tokenizer = json.at("tokenizer").get<std::string>();
     description.vocabulary = json.at("vocabulary").get<uint32_t>();
+    if (json.contains("end_of_text")) description.end_of_text = json.at("end_of_text").get<TokenId>();
     for (const Json& entry : json.at("train")) description.train.push_back(EntryFromJson(entry));
     description.validation = EntryFromJson(json.at("validation"));
     description.fingerprint = json.at("fingerprint").get<std::string>();

@@ -2,10 +2,12 @@
 #define ATOLL_WORKER_DATA_DATASET_DESCRIPTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/token_width.h"
 
 namespace atl {
 
@@ -26,7 +28,8 @@ struct DatasetDescription {
   uint32_t vocabulary = 0;
   std::vector<TokenFileEntry> train;
   TokenFileEntry validation;
-  std::string fingerprint;  // SHA-256, hex; see Fingerprint
+  std::string fingerprint;             // SHA-256, hex; see Fingerprint
+  std::optional<TokenId> end_of_text;  // the last token of each document, if it is known
 };
 
 /// SHA-256 of "tokenizer vocabulary\n" and one line "name tokens sha256\n" per file, training files first.

@@ -10,6 +10,13 @@ void ByteTokenizer::Encode(std::string_view text, std::vector<TokenId>& tokens) 
   for (size_t i = 0; i < text.size(); ++i) tokens[i] = static_cast<unsigned char>(text[i]);
 }
 
+size_t ByteTokenizer::LastCut(std::string_view text) const {
+  // Behind a cut there is text.
+  if (text.empty()) return 0;
+  const size_t line_end = text.substr(0, text.size() - 1).rfind('\n');
+  return line_end == std::string_view::npos ? 0 : line_end + 1;
+}
+
 std::string ByteTokenizer::Decode(std::span<const TokenId> tokens) const {
   std::string text;
   text.reserve(tokens.size());

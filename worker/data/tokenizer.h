@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,13 +23,13 @@ class Tokenizer {
   virtual uint32_t vocabulary() const = 0;
   /// Replaces `tokens` with those of `text`.
   virtual void Encode(std::string_view text, std::vector<TokenId>& tokens) const = 0;
-  /// Encode for the front of a text of which more follows: replaces `tokens` with those that no later text
-  /// changes, and returns how many bytes they are. Pass the rest again, before what follows, and the end of
-  /// the text to Encode.
-  virtual size_t EncodePrefix(std::string_view text, std::vector<TokenId>& tokens) const {
-    Encode(text, tokens);
-    return text.size();
-  }
+  /// The last place where a text may be cut so that both sides have the tokens of the whole, and 0 if there
+  /// is none. Behind a cut there is text.
+  virtual size_t LastCut(std::string_view text) const = 0;
+  /// Replaces `tokens` with those of text[0, end). `end` is a cut or the end of the text.
+  virtual void EncodePart(std::string_view text, size_t end, std::vector<TokenId>& tokens) const = 0;
+  /// The token that ends a document; nullopt: there is none.
+  virtual std::optional<TokenId> end_of_text() const = 0;
   /// Tokens outside the vocabulary become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> tokens) const = 0;
 };
@@ -39,14 +40,18 @@ class ByteTokenizer final : public Tokenizer {
   std::string_view name() const override { return "bytes"; }
   uint32_t vocabulary() const override { return kByteVocabulary; }
   void Encode(std::string_view text, std::vector<TokenId>& tokens) const override;
+  size_t LastCut(std::string_view text) const override;
+  void EncodePart(std::string_view text, size_t end, std::vector<TokenId>& tokens) const override {
+    Encode(text.substr(0, end), tokens);
+  }
+  std::optional<TokenId> end_of_text() const override { return std::nullopt; }
   std::string Decode(std::span<const TokenId> tokens) const override;
 };
 
 /// InvalidArgument, listing the known ones, for an unknown name.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(std::string_view name);
 
-/// A tokenizer from its files (tokenizer/load.h, with the same errors). Invalid UTF-8 becomes U+FFFD. One
-/// call at a time encodes.
+/// A tokenizer from its files (tokenizer/load.h, with the same errors). Invalid UTF-8 becomes U+FFFD.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeFileTokenizer(const std::string& path,
                                                              const std::string& pattern);
 

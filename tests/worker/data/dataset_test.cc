@@ -5,7 +5,7 @@
 
 #include "common/file.h"
 #include "tests/worker/data/temporary_folder.h"
-#include "worker/data/tokenize.h"
+#include "worker/data/tokenize/tokenize.h"
 
 namespace atl {
 namespace {
@@ -25,9 +25,11 @@ std::string Folder(const std::string& text) {
   const std::string file = JoinPath(folder, "text.txt");
   WriteBytes(file, text);
   const std::string out = JoinPath(folder, "tokens");
+  const SystemClock clock{};
   const auto made = Tokenize(
-      ByteTokenizer(), {.inputs = {file}, .folder = out, .validation_fraction = 0.25, .tokens_per_file = 10},
-      [](uint64_t, uint64_t) {});
+      ByteTokenizer(),
+      {.inputs = {file}, .folder = out, .validation = {.share = 0.25, .files = {}}, .tokens_per_file = 10},
+      clock, {});
   EXPECT_TRUE(made.ok()) << made.status();
   return out;
 }

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "common/file.h"
-#include "worker/data/tokenize.h"
+#include "worker/data/tokenize/tokenize.h"
 
 namespace atl::testing {
 
@@ -34,7 +34,8 @@ std::string TinyDataset(const std::string& name, size_t bytes) {
   const std::string file = folder + ".txt";
   std::ofstream(file) << text;
   const ByteTokenizer tokenizer;
-  const auto made = Tokenize(tokenizer, {.inputs = {file}, .folder = folder}, [](uint64_t, uint64_t) {});
+  const SystemClock clock{};
+  const auto made = Tokenize(tokenizer, {.inputs = {file}, .folder = folder}, clock, {});
   EXPECT_TRUE(made.ok()) << made.status();
   return folder;
 }

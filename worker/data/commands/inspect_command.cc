@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/command_line/help.h"
+#include "common/status.h"
+#include "worker/data/commands/command.h"
+#include "worker/data/commands/output.h"
+#include "worker/data/commands/tokenizer_flag.h"
+#include "worker/data/dataset.h"
+
+namespace atl {
+namespace {
+
+constexpr char kInspectHelp[] =
+    "Check every file of a dataset folder and show tokenizer, tokens, fingerprint and the first words";
+constexpr uint64_t kFirstTokens = 72;
+
+struct InspectFlags {
+  std::string folder;
+  TokenizerFlag tokenizer;
+};
+
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+/// How often the token stands in a view.
+uint64_t Count(const TokenView& tokens, TokenId token) {
+  return tokens.VisitAs([&](const auto& typed) {
+    return static_cast<uint64_t>(std::ranges::count_if(typed, [&](auto t) { return t == token; }));
+  });
+}
+
+absl::Status RunInspect(const InspectFlags& flags) {
+  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(flags.folder, {kMaxVocabulary, 1, ""}));
+  ATOLL_RETURN_IF_ERROR(dataset.VerifyContents());
+  const DatasetDescription& description = dataset.description();
+  PrintDescription(flags.folder, description);
+  for (const TokenFile& file : dataset.train_files()) {
+    if (file.format() == "llm.c") continue;
+    absl::PrintF("format       %s\n", std::string(file.format()));
+    break;
+  }
+  if (description.end_of_text) {
+    uint64_t documents = 0;
+    for (const TokenFile& file : dataset.train_files())
+      documents += Count(file.tokens(), *description.end_of_text);
+    absl::PrintF("documents    %d in training, %d held out (token %d ends them)\n", documents,
+                 Count(dataset.validation(), *description.end_of_text), *description.end_of_text);
+  }
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = TokenizerOf(description.tokenizer, flags.tokenizer);
+  if (!tokenizer.ok()) return flags.tokenizer.name.empty() ? absl::OkStatus() : tokenizer.status();
+  std::vector<TokenId> first(std::min<uint64_t>(kFirstTokens, dataset.train_tokens()));
+  ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
+  absl::PrintF("begins with  %s\n", Printable((*tokenizer)->Decode(first)));
+  first.resize(std::min<uint64_t>(kFirstTokens, dataset.validation_tokens()));
+  ATOLL_RETURN_IF_ERROR(dataset.ReadValidation(0, first));
+  absl::PrintF("held out     %s\n", Printable((*tokenizer)->Decode(first)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DataCommand AddInspectCommand(CLI::App& app) {
+  CLI::App* const inspect = app.add_subcommand("inspect", kInspectHelp);
+  const auto flags = std::make_shared<InspectFlags>();
+  inspect->add_option("folder", flags->folder, "Dataset folder")->required();
+  flags->tokenizer.AddTo(*inspect);
+  SetHelp(*inspect, {.examples = {{"atoll-data inspect data/book"},
+                                  {"atoll-data inspect data/book --tokenizer gpt2/tokenizer.json"}},
+                     .exit_codes = {ExitCode::kStorage, ExitCode::kBadFiles}});
+  return {inspect, [flags] { return RunInspect(*flags); }};
+}
+
+}  // namespace atl

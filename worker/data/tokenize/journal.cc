@@ -1,0 +1,62 @@
+#include "worker/data/tokenize/journal.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status.h"
+
+namespace atl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 20;
+
+std::string JournalPath(const std::string& folder) { return JoinPath(folder, "journal.json"); }
+
+}  // namespace
+
+absl::Status WriteJournal(const std::string& folder, const Journal& journal) {
+  Json buckets = Json::array();
+  for (const SpoolState::Bucket& bucket : journal.spool.buckets) {
+    buckets.push_back({bucket.tokens, bucket.documents});
+  }
+  const Json json = {{"version", kVersion},
+                     {"job", journal.job},
+                     {"inputs", journal.inputs},
+                     {"inputs_digest", journal.inputs_digest},
+                     {"buckets", std::move(buckets)},
+                     {"documents", journal.spool.documents},
+                     {"tokens", journal.spool.tokens},
+                     {"skipped_lines", journal.skipped_lines},
+                     {"skipped_bytes", journal.skipped_bytes}};
+  return WriteFileAtomically(JournalPath(folder), json.dump());
+}
+
+absl::StatusOr<Journal> ReadJournal(const std::string& folder) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(JournalPath(folder), kMaxBytes));
+  Journal journal;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<int>() != kVersion) return absl::NotFoundError("a journal of another version");
+    journal.job = json.at("job").get<std::string>();
+    journal.inputs = json.at("inputs").get<uint64_t>();
+    journal.inputs_digest = json.at("inputs_digest").get<std::string>();
+    for (const Json& bucket : json.at("buckets")) {
+      journal.spool.buckets.push_back({bucket.at(0).get<uint64_t>(), bucket.at(1).get<uint64_t>()});
+    }
+    journal.spool.documents = json.at("documents").get<uint64_t>();
+    journal.spool.tokens = json.at("tokens").get<uint64_t>();
+    journal.skipped_lines = json.at("skipped_lines").get<uint64_t>();
+    journal.skipped_bytes = json.at("skipped_bytes").get<uint64_t>();
+  } catch (const nlohmann::json::exception& error) {
+    return absl::NotFoundError(absl::StrCat("a damaged journal: ", error.what()));
+  }
+  return journal;
+}
+
+absl::Status RemoveJournal(const std::string& folder) { return RemoveFile(JournalPath(folder)); }
+
+}  // namespace atl
