@@ -90,7 +90,59 @@ class Rule:
     python: str = ""  # "system" or "interop": the python3 in PATH is /usr/bin's, or that of scripts/interop.sh
 
 
+# A tokenizer with GPT-2's pattern, and a dump of JSON lines, a part of which is packed.
+A_DUMP = """
+PATH=$PWD/build/release/bin:$PATH
+mkdir -p work/gpt2 work/dump
+cd work
+python3 - <<'END'
+import gzip
+import json
+import random
+points = [b if 32 < b < 127 or 160 < b and b != 173 else None for b in range(256)]
+spare = iter(range(256, 512))
+vocab = {chr(next(spare) if point is None else point): byte for byte, point in enumerate(points)}
+vocab.update({"th": 256, "the": 257, "\u0120the": 258})
+with open("gpt2/tokenizer.json", "w") as file:
+    json.dump({"added_tokens": [{"id": 259, "content": "<|endoftext|>", "single_word": False, "lstrip": False, "rstrip": False,
+                                 "normalized": False, "special": True}],
+               "normalizer": None, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+               "model": {"type": "BPE", "vocab": vocab, "merges": ["t h", "th e", "\u0120 the"]}}, file)
+draw = random.Random(1)
+for part in (1, 2, 3):
+    lines = "".join(json.dumps({"id": i, "text": " ".join(draw.choices(["the", "quick", "fox", "jumps"], k=40))}) + "\\n"
+                    for i in range(200))
+    gzip.open(f"dump/part-{part}.jsonl.gz", "wt").write(lines)
+END
+"""
+
+# Shards as modded-nanogpt, Megatron-LM and datatrove write them.
+ALL_SHARDS = """
+PATH=$PWD/build/release/bin:$PATH
+mkdir work
+cd work
+""" + SHARDS + """
+mkdir megatron datatrove
+python3 - <<'END'
+import array
+import struct
+with open("megatron/text_document.bin", "wb") as file:
+    array.array("H", range(9000)).tofile(file)
+with open("megatron/text_document.idx", "wb") as file:
+    file.write(b"MMIDIDX\\0\\0" + struct.pack("<QBQQ", 1, 8, 2, 3) + struct.pack("<2i2q3q", 4000, 5000, 0, 8000, 0, 1, 2))
+with open("datatrove/00000_00000_shuffled.ds", "wb") as file:
+    array.array("H", range(7000)).tofile(file)
+with open("datatrove/00000_00000_shuffled.ds.metadata", "w") as file:
+    file.write("gpt2|2\\n7000\\n7 kT")
+END
+"""
+
 RULES = {
+    "prepare-your-own-text.md": Rule({
+        "Make a dataset": (), "Choose what is held out": (), "Shuffle, and set the size of the files": (), "Bad lines": (),
+        "Check the result": (), "Change it later": ()}, given=A_DUMP),
+    "pretokenised-shards.md": Rule({
+        "Adopt the folder": (), "Check it, and copy it": (), "Write llm.c's format": ()}, given=ALL_SHARDS),
     "train-on-your-own-text.md": Rule({"Prepare the text": (), "Describe the run": (), "Train": (), "Use the model": ()},
                                       given=SHARDS),
     "three-machines-over-tls.md": Rule({
