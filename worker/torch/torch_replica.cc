@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "worker/torch/language_model.h"
 #include "worker/torch/sampling.h"
 #include "worker/torch/text_continuation.h"
+#include "worker/torch/text_scoring.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
@@ -53,6 +55,8 @@ class ModelReplica final : public TorchReplica {
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
   absl::Status Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                         const TokenSink& take) override;
+  absl::StatusOr<std::vector<TokenScores>> Score(std::span<const ScoreRequest> requests,
+                                                 const ScoreOptions& options) override;
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
   absl::Status SaveState(ReplicaState& state) override;
   absl::Status LoadState(const ReplicaState& state) override;
@@ -62,6 +66,7 @@ class ModelReplica final : public TorchReplica {
  private:
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
   absl::Status CheckData() const;
+  absl::Status CheckRequest(const ScoreRequest& request) const;
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
   // reading them took.
   absl::StatusOr<double> AccumulateGradients(Duration& data);
@@ -287,6 +292,41 @@ absl::Status ModelReplica::Generate(std::span<const TokenId> prompt, const Gener
       continuation.Append(token);
     }
     return absl::OkStatus();
+  });
+}
+
+absl::Status ModelReplica::CheckRequest(const ScoreRequest& request) const {
+  const size_t size = request.tokens.size();
+  if (size > size_t{run_.model.context()} + 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a text of %d tokens cannot be scored at once: the model sees %d and predicts one more", size,
+        run_.model.context()));
+  }
+  if (request.first < 1 || request.first > size) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a text of %d tokens has no score at token %d", size, request.first));
+  }
+  for (const TokenId token : request.tokens) {
+    if (token < run_.model.vocabulary()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<TokenScores>> ModelReplica::Score(std::span<const ScoreRequest> requests,
+                                                             const ScoreOptions& options) {
+  for (const ScoreRequest& request : requests) ATOLL_RETURN_IF_ERROR(CheckRequest(request));
+  return CatchTorch("scoring", [&]() -> absl::StatusOr<std::vector<TokenScores>> {
+    std::vector<TokenScores> scores = ScoreTexts(*model_, requests, options, run_.model.vocabulary(),
+                                                 run_.model.context(), parameters_->device());
+    for (const TokenScores& text : scores) {
+      if (std::ranges::all_of(text.log_probabilities, [](float score) { return std::isfinite(score); }))
+        continue;
+      return absl::FailedPreconditionError(
+          "a score is not finite: the model has diverged, or its parameters are damaged");
+    }
+    return scores;
   });
 }
 

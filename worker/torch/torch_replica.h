@@ -15,6 +15,7 @@
 #include "core/run_options.h"
 #include "core/token_width.h"
 #include "worker/torch/sampling.h"
+#include "worker/torch/token_scores.h"
 
 // No LibTorch type shows here: this is the folder's border.
 
@@ -55,6 +56,12 @@ class TorchReplica : public Replica {
   /// vocabulary; FailedPrecondition when the model's output is not finite.
   virtual absl::Status Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                                 const TokenSink& take) = 0;
+
+  /// Scores the tokens of texts with the parameters as they are now, dropout off, in the order of `requests`.
+  /// InvalidArgument when a text is empty or longer than context + 1, `first` is outside it, or a token is
+  /// outside the vocabulary; FailedPrecondition when a score is not finite.
+  virtual absl::StatusOr<std::vector<TokenScores>> Score(std::span<const ScoreRequest> requests,
+                                                         const ScoreOptions& options) = 0;
 
   /// Replaces the data partition and starts at its first sample (see Seek). Needs a dataset.
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override = 0;

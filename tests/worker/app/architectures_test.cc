@@ -1,7 +1,10 @@
 // The published models of core/model_presets.h at two layers and with a small vocabulary: exported as folders
-// of transformers, loaded there without a warning, and compared by their logits with the models here.
+// of transformers, loaded there without a warning, and compared by their logits with the models here. The
+// scores of texts come from the same logits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +21,7 @@
 #include "tests/worker/models/transformers_oracle.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/text_scoring.h"
 
 namespace atl {
 namespace {
@@ -95,6 +99,31 @@ class Architecture {
     return ((ours - theirs).abs().max() / theirs.abs().max()).item<double>();
   }
 
+  /// The largest difference of a token's log-probability, in nats, when texts of different lengths are scored
+  /// together: those that begin with the first tokens.
+  double ScoreDifference(FileDtype dtype) {
+    const auto* const tokens = tokens_.data_ptr<int64_t>();
+    const std::vector<TokenId> text(tokens, tokens + kTokens);
+    const auto model = MakeLanguageModel(options_, Precision::kFp32, parameters_);
+    const std::vector<ScoreRequest> requests = {{.tokens = std::span(text).first(9)},
+                                                {.tokens = text},
+                                                {.tokens = std::span(text).first(31), .first = 12},
+                                                {.tokens = std::span(text).first(2)}};
+    const std::vector<TokenScores> ours =
+        ScoreTexts(*model, requests, {}, options_.vocabulary(), options_.context(), torch::kCPU);
+    const torch::Tensor theirs =
+        torch::log_softmax(ReadFloats(LogitsFile(dtype)).view({kTokens, options_.vocabulary()}), 1);
+    double largest = 0;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(ours[i].log_probabilities.size(), requests[i].tokens.size() - requests[i].first);
+      for (size_t at = requests[i].first; at < requests[i].tokens.size(); ++at) {
+        const auto expected = theirs[static_cast<int64_t>(at) - 1][tokens[at]].item<double>();
+        largest = std::max(largest, std::abs(ours[i].log_probabilities[at - requests[i].first] - expected));
+      }
+    }
+    return largest;
+  }
+
  private:
   std::string Folder(FileDtype dtype) const { return JoinPath(folder_, TorchName(dtype)); }
   std::string LogitsFile(FileDtype dtype) const { return Folder(dtype) + ".logits"; }
@@ -121,6 +150,7 @@ TEST(ArchitecturesTest, ExportsLoadWithoutAWarningAndHaveTheSameLogits) {
     const nlohmann::json loaded = AskTransformers("pretrained_logits.py", {{"cases", cases}}, folder);
     ASSERT_EQ(loaded.size(), cases.size());
     for (const nlohmann::json& one : loaded) EXPECT_EQ(one["complaints"], nlohmann::json::array());
+    EXPECT_LE(model.ScoreDifference(FileDtype::kF32), 1e-4);
     const double exact = model.Difference(FileDtype::kF32), lost = model.Difference(FileDtype::kBf16);
     model.RoundParameters();
     const double rounded = model.Difference(FileDtype::kBf16);

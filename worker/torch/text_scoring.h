@@ -1,0 +1,24 @@
+#ifndef ATOLL_WORKER_TORCH_TEXT_SCORING_H_
+#define ATOLL_WORKER_TORCH_TEXT_SCORING_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "worker/torch/language_model.h"
+#include "worker/torch/token_scores.h"
+
+namespace atl {
+
+/// Scores each text as if it were alone. Texts of similar length are read together; shorter ones are padded
+/// at their end, where causal attention does not look. The softmax is in float32. Requires what ScoreRequest
+/// says, and tokens below `vocabulary`. Throws what LibTorch throws.
+std::vector<TokenScores> ScoreTexts(const LanguageModel& model, std::span<const ScoreRequest> requests,
+                                    const ScoreOptions& options, uint32_t vocabulary, int64_t context,
+                                    const torch::Device& device);
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_TORCH_TEXT_SCORING_H_
