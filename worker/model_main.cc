@@ -1,4 +1,6 @@
 // atoll-model: computes with a model that is not being trained here.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
@@ -11,6 +13,7 @@
 #include "common/process_setup.h"
 #include "protos/transport/grpc_log.h"
 #include "worker/app/commands.h"
+#include "worker/app/eval/eval_flags.h"
 #include "worker/app/generate_flags.h"
 #include "worker/torch/blas_kernels.h"
 #include "worker/torch/torch_replica.h"
@@ -19,23 +22,33 @@ namespace atl {
 namespace {
 
 int Main(int argc, char** argv) {
-  CLI::App app("Write text with the model of a run, or with an exported one.", "atoll-model");
+  CLI::App app("Write text with the model of a run or with an exported one, or measure models.",
+               "atoll-model");
   GenerateFlags generate;
+  EvalFlags eval;
   LogFlags log_flags;
   app.set_version_flag("--version", absl::StrFormat("atoll-model %s (%s), LibTorch %s", kVersion,
                                                     kGitRevision, TorchVersion()));
   AddLogFlags(app, log_flags);
   const CLI::App* const generating = AddGenerateCommand(app, generate);
+  const CLI::App* const evaluating = AddEvalCommand(app, eval);
   app.require_subcommand(1);
   SetHelp(app, {.examples = {{"atoll-model generate --prompt \"Once \"",
-                              "Write text with the current model of the run on this machine"}},
+                              "Write text with the current model of the run on this machine"},
+                             {"atoll-model eval --model trained --data tokens", "Measure an exported model"}},
                 .notes = "Nothing that this program does changes a run."});
-  const auto settle = [&] { SettleGenerateFlags(*generating, generate); };
+  const auto settle = [&] {
+    if (generating->parsed()) SettleGenerateFlags(*generating, generate);
+    if (evaluating->parsed()) SettleEvalFlags(*evaluating, eval);
+  };
   if (const auto code = ParseCommandLine(app, argc, argv, settle)) return ToInt(*code);
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   RouteGrpcLog(log->With("component", "grpc"));
-  const ExitCode code = GenerateText(generate, *log);
+  eval.progress = ProgressStyleFor(STDERR_FILENO, std::getenv("TERM"));
+  ExitCode code = ExitCode::kOk;
+  if (generating->parsed()) code = GenerateText(generate, *log);
+  if (evaluating->parsed()) code = EvaluateModels(eval, *log);
   log->Flush();
   return ToInt(code);
 }

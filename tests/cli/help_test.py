@@ -20,7 +20,7 @@ COLUMNS = 100
 PROGRAMS = ("atoll-coordinator", "atoll-worker", "atoll-model", "atollctl", "atoll-data")
 # What a description may begin with. An imperative; no noun, no third person.
 VERBS = {"Add", "Allow", "Check", "Close", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
-         "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Pause", "Prepare", "Print",
+         "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Measure", "Pause", "Prepare", "Print",
          "Recompute", "Remove", "Reset", "Restore", "Resume", "Revoke", "Set", "Show", "Start", "Stop", "Train", "Verify",
          "Write", "Change"}
 # Words of earlier texts that readers stumble over.

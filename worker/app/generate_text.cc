@@ -8,52 +8,27 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "client/sync/rejection.h"
-#include "common/file.h"
 #include "common/status.h"
-#include "core/tokenizer_names.h"
-#include "storage/weights/model_files.h"
 #include "worker/app/commands.h"
 #include "worker/app/loaded_model.h"
+#include "worker/app/model_tokenizer.h"
 #include "worker/app/token_output.h"
 #include "worker/data/tokenizer.h"
 
 namespace atl {
 namespace {
 
-absl::Status NoTokenizer(const std::string& why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(why,
-                   ", so generate cannot turn the prompt into tokens: name the tokenizer's file or folder "
-                   "(--tokenizer gpt2/tokenizer.json), or give token numbers (--prompt-tokens)"));
-}
-
-/// The tokenizer that the caller names, or the run's, or the one beside the weights of an exported model.
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const GenerateFlags& flags,
                                                        const std::string& of_run) {
-  const std::string& name = flags.tokenizer.empty() ? of_run : flags.tokenizer;
-  if (auto own = MakeTokenizer(name); own.ok()) return own;
-  if (!flags.tokenizer.empty()) {
-    if (FileExists(name)) return MakeFileTokenizer(name, flags.tokenizer_pattern);
-    return NoTokenizer(
-        absl::StrFormat("--tokenizer: there is no file '%s', and the only tokenizer without a file is "
-                        "'bytes'",
-                        name));
-  }
-  if (IsModelFolder(flags.source.files)) {
-    auto beside = MakeFileTokenizer(flags.source.files, flags.tokenizer_pattern);
-    if (beside.ok() || !absl::IsNotFound(beside.status())) return beside;
-  }
-  return NoTokenizer(name.empty() || name == kNoTokenizer
-                         ? "nothing says which tokenizer the model has"
-                         : absl::StrFormat("the run's tokenizer is '%s', whose file is not here", name));
-}
-
-void WarnOfAnother(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log) {
-  if (of_run.empty() || of_run == kNoTokenizer || tokenizer.name() == of_run) return;
-  log.Warning(
-      absl::StrFormat("the run's tokenizer is '%s', and this one is '%s': the text means something only if "
-                      "both make the same tokens",
-                      of_run, std::string(tokenizer.name())));
+  auto tokenizer = TokenizerOfModel({.name = flags.tokenizer,
+                                     .pattern = flags.tokenizer_pattern,
+                                     .of_run = of_run,
+                                     .files = flags.source.files});
+  if (tokenizer.ok() || !absl::IsFailedPrecondition(tokenizer.status())) return tokenizer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(tokenizer.status().message()),
+                   ", so generate cannot turn the prompt into tokens: name the tokenizer's file or folder "
+                   "(--tokenizer gpt2/tokenizer.json), or give token numbers (--prompt-tokens)"));
 }
 
 absl::StatusOr<std::vector<TokenId>> NumbersIn(const std::string& text) {
@@ -90,7 +65,7 @@ absl::Status GenerateWords(const GenerateFlags& flags, const Logger& log) {
   std::unique_ptr<Tokenizer> tokenizer;
   const auto make_tokenizer = [&](const std::string& of_run) {
     ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerOf(flags, of_run));
-    WarnOfAnother(*tokenizer, of_run, log);
+    WarnOfOtherTokenizer(*tokenizer, of_run, log);
     return absl::OkStatus();
   };
   ATOLL_ASSIGN_OR_RETURN(const LoadedModel model, LoadModel(flags.source, make_tokenizer, log));

@@ -28,8 +28,8 @@ using CheckTokenizer = std::function<absl::Status(const std::string&)>;
 absl::Status CheckKnown(const RunOptions& run) {
   if (run.model.external() != nullptr) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "%s: only the workers of this run know its model, so generate cannot build it: export the "
-        "parameters (`atollctl export --out model.safetensors`), load them where the model is, and generate "
+        "%s: only the workers of this run know its model, so atoll-model cannot build it: export the "
+        "parameters (`atollctl export --out model.safetensors`), load them where the model is, and use it "
         "there",
         ShapeOf(run.model)->section()));
   }
@@ -42,6 +42,7 @@ absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& r
   options.run = run;
   options.device = source.device;
   options.threads = source.threads;
+  if (source.exact) options.run.inner.precision = Precision::kFp32;
   LoadedModel model;
   ATOLL_ASSIGN_OR_RETURN(model.replica, CreateTorchReplica(options));
   model.options = run.model;
@@ -73,14 +74,15 @@ absl::StatusOr<RunOptions> RunOfFile(const ModelSource& source) {
   return ToRunOptions(config);
 }
 
-std::vector<TokenId> EndingsOf(const std::string& folder, uint32_t vocabulary) {
+/// What the first file that knows it says.
+void ReadTokenIds(const std::string& folder, LoadedModel& model) {
   for (const char* const name : {"generation_config.json", "config.json"}) {
     const auto text = ReadFile(JoinPath(folder, name), kMaxHfConfigBytes);
     if (!text.ok()) continue;
-    const std::vector<int64_t> ends = TokenIdsOf(*text, vocabulary).ends;
-    if (!ends.empty()) return {ends.begin(), ends.end()};
+    const HfTokenIds ids = TokenIdsOf(*text, model.options.vocabulary());
+    if (model.endings.empty()) model.endings.assign(ids.ends.begin(), ids.ends.end());
+    if (!model.begin && ids.begin) model.begin = static_cast<TokenId>(*ids.begin);
   }
-  return {};
 }
 
 absl::StatusOr<LoadedModel> FromFiles(const ModelSource& source, const CheckTokenizer& check) {
@@ -88,7 +90,7 @@ absl::StatusOr<LoadedModel> FromFiles(const ModelSource& source, const CheckToke
   ATOLL_RETURN_IF_ERROR(check(run.data.tokenizer));
   ATOLL_ASSIGN_OR_RETURN(LoadedModel model, Build(source, run));
   ATOLL_RETURN_IF_ERROR(LoadSafetensors(source.files, LayoutOf(run.model, *model.replica), *model.replica));
-  if (IsModelFolder(source.files)) model.endings = EndingsOf(source.files, run.model.vocabulary());
+  if (IsModelFolder(source.files)) ReadTokenIds(source.files, model);
   return model;
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct ModelSource {
   std::string config;
   std::string device = "auto";
   int threads = 0;
+  /// Compute in float32 also where the run trains in another precision, so that scores can be compared.
+  bool exact = false;
 };
 
 /// A model that computes, and what is known of it.
@@ -38,6 +41,7 @@ struct LoadedModel {
   ModelOptions options;
   std::string tokenizer;         // of the run; empty: not known
   std::vector<TokenId> endings;  // tokens that end a text, where its files say so
+  std::optional<TokenId> begin;  // the token that begins a text, where its files name one
 };
 
 /// Reads the parameters from files or through the admin port, or pulls the published ones as an observer.

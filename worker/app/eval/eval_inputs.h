@@ -1,0 +1,45 @@
+#ifndef ATOLL_WORKER_APP_EVAL_EVAL_INPUTS_H_
+#define ATOLL_WORKER_APP_EVAL_EVAL_INPUTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/app/eval/choice.h"
+#include "worker/app/eval/eval_flags.h"
+
+namespace atl {
+
+/// Questions that are asked in one form, as text or in tokens.
+struct ChoicePart {
+  std::string key = {};  // before the names of its measures in JSON: "answers_"
+  std::string of = {};   // behind their names in the table: " of answers"
+  bool by_length = true;
+  std::vector<ChoiceQuestion> text = {};
+  std::vector<ChoiceTokens> tokens = {};
+};
+
+/// The questions of one file or folder.
+struct ChoiceInput {
+  std::string task = {};  // "hellaswag"
+  std::string file = {};
+  std::vector<ChoicePart> parts = {};
+};
+
+struct TextInput {
+  std::string file = {};
+  std::string text = {};
+};
+
+/// What the files hold that do not depend on a model.
+struct EvalInputs {
+  std::vector<TextInput> texts = {};
+  std::vector<ChoiceInput> choices = {};
+};
+
+/// Reads them, so that a wrong file is known before a model is loaded.
+absl::StatusOr<EvalInputs> ReadInputs(const EvalFlags& flags);
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_APP_EVAL_EVAL_INPUTS_H_

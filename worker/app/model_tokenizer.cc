@@ -1,0 +1,36 @@
+#include "worker/app/model_tokenizer.h"
+
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "core/tokenizer_names.h"
+#include "storage/weights/model_files.h"
+
+namespace atl {
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfModel(const TokenizerSource& source) {
+  const std::string& name = source.name.empty() ? source.of_run : source.name;
+  if (auto own = MakeTokenizer(name); own.ok()) return own;
+  if (!source.name.empty()) {
+    if (FileExists(name)) return MakeFileTokenizer(name, source.pattern);
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "--tokenizer: there is no file '%s', and the only tokenizer without a file is 'bytes'", name));
+  }
+  if (IsModelFolder(source.files)) {
+    auto beside = MakeFileTokenizer(source.files, source.pattern);
+    if (beside.ok() || !absl::IsNotFound(beside.status())) return beside;
+  }
+  return absl::FailedPreconditionError(
+      name.empty() || name == kNoTokenizer
+          ? "nothing says which tokenizer the model has"
+          : absl::StrFormat("the run's tokenizer is '%s', whose file is not here", name));
+}
+
+void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log) {
+  if (of_run.empty() || of_run == kNoTokenizer || tokenizer.name() == of_run) return;
+  log.Warning(
+      absl::StrFormat("the run's tokenizer is '%s', and this one is '%s': the text means something only if "
+                      "both make the same tokens",
+                      of_run, std::string(tokenizer.name())));
+}
+
+}  // namespace atl
