@@ -43,7 +43,9 @@ def worker(*more):
 def configurations(name):
     """Every command that reads a configuration file."""
     return [["atollctl", "config", "validate", name], ["atollctl", "config", "show", name], ["atollctl", "plan", name],
-            coordinator("--config", name), generate("--config", name, "--model", "model.safetensors")]
+            coordinator("--config", name), generate("--config", name, "--model", "model.safetensors"),
+            ["atoll-model", "eval", "--config", name, "--model", "model.safetensors", "--data", "tokens"],
+            ["atoll-model", "serve", "--config", name, "--model", "model.safetensors", "--listen", "127.0.0.1:0"]]
 
 
 def cases():

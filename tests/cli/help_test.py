@@ -21,7 +21,7 @@ PROGRAMS = ("atoll-coordinator", "atoll-worker", "atoll-model", "atollctl", "ato
 # What a description may begin with. An imperative; no noun, no third person.
 VERBS = {"Add", "Allow", "Check", "Close", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
          "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Measure", "Pause", "Prepare", "Print",
-         "Recompute", "Remove", "Reset", "Restore", "Resume", "Revoke", "Set", "Show", "Start", "Stop", "Train", "Verify",
+         "Recompute", "Remove", "Reset", "Restore", "Resume", "Revoke", "Serve", "Set", "Show", "Start", "Stop", "Train", "Verify",
          "Write", "Change"}
 # Words of earlier texts that readers stumble over.
 AVOID = re.compile(r"\b(anew|whoever|whose there are|thereof|beside|so many|one that is|may be given again)\b", re.I)
