@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of scripts/interop.txt, or that of bench/python/peers.txt. See --help.
+# Makes the virtual environment of scripts/interop.txt, of scripts/harness.txt or of bench/python/peers.txt. See --help.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
-Usage: scripts/interop.sh [--peers] [--check | --python]
+Usage: scripts/interop.sh [--harness | --peers] [--check | --python]
 
 Makes a virtual environment with the packages of scripts/interop.txt, which some tests of the Python package need, and keeps it up
 to date. If nothing has changed, it does nothing. It needs python3-venv (scripts/setup.sh --groups interop installs it first).
@@ -15,6 +15,8 @@ The environment is the one of $ATOLL_INTEROP_PYTHON, the path of its Python. Def
 $XDG_CACHE_HOME, else ~/.cache; without a home folder, /var/tmp/atoll-interop-UID/bin/python. The script changes only an
 environment that it made.
 
+  --harness   another environment instead: the packages of scripts/harness.txt (lm-evaluation-harness), for tests that compare scores.
+              Its Python is that of $ATOLL_HARNESS_PYTHON; the defaults have "harness" for "interop"
   --peers     another environment instead: the packages of bench/python/peers.txt, for bench/python/peers.py. Its Python is that of
               $ATOLL_PEERS_PYTHON; the defaults have "peers" for "interop"
   --check     change nothing; exit with 1 if the environment is missing or out of date
@@ -32,6 +34,8 @@ mode=make
 name=interop list=scripts/interop.txt variable=ATOLL_INTEROP_PYTHON modules="torch, torchdata, transformers, accelerate, lightning"
 while [ $# -gt 0 ]; do
   case "$1" in
+    --harness) name=harness list=scripts/harness.txt variable=ATOLL_HARNESS_PYTHON
+      modules="lm_eval, torch, transformers, datasets, aiohttp, tenacity" ;;
     --peers) name=peers list=bench/python/peers.txt variable=ATOLL_PEERS_PYTHON modules="torch, torchft.local_sgd, hivemind" ;;
     --check) mode=check ;;
     --python) mode=python ;;
@@ -62,7 +66,7 @@ or name another place in $variable"
 fi
 
 start=$SECONDS
-say "installing into $folder: $(sed -E '/^#/d; s/==.*//' "$list" | paste -sd ' ')"
+say "installing into $folder: $(sed -E '/^#/d; s/(\[.*)?==.*//' "$list" | paste -sd ' ')"
 say "the download takes 0.4 GB with a CPU build of torch, and about 3 GB with the registry's build for CUDA"
 mkdir -p "$folder"
 echo "unfinished" >"$stamp"

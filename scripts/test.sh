@@ -157,7 +157,7 @@ threaded_targets=(common_tests storage_tests server_tests access_tests sync_test
   launch_test launch_kubernetes_test server_rpc_core_test server_rpc_race_test server_config_change_test)
 
 groups=build,torch,test
-if [ "$mode" != quick ]; then groups+=,node,browser,lint,arm64,wheel,interop; fi
+if [ "$mode" != quick ]; then groups+=,node,browser,lint,arm64,wheel,interop,harness; fi
 if [ "$mode" = full ]; then groups+=,fuzz,containers,fresh; fi
 if [ "$setup" = yes ]; then
   start=$SECONDS

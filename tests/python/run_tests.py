@@ -7,6 +7,7 @@ Usage: run_tests.py [--bin DIR] [--library FILE] [--need PACKAGE]... MODULE...
   --library FILE  libatoll_client.so
   --need PACKAGE  a package without which the tests are skipped
   --interop       run them with the Python of scripts/interop.sh instead, which has a current PyTorch
+  --harness       run them with that of `scripts/interop.sh --harness`, which has lm-evaluation-harness
 
 Exit codes: 0 passed, 1 failed, 77 a program or a package is missing.
 """
@@ -27,10 +28,13 @@ def main():
     parser.add_argument("--library", type=pathlib.Path)
     parser.add_argument("--need", action="append", default=[])
     parser.add_argument("--interop", action="store_true")
+    parser.add_argument("--harness", action="store_true")
     parser.add_argument("modules", nargs="+")
     arguments = parser.parse_args()
     if arguments.interop:
-        return run_elsewhere()
+        return run_elsewhere("interop", [], "ATOLL_INTEROP_PYTHON")
+    if arguments.harness:
+        return run_elsewhere("harness", ["--harness"], "ATOLL_HARNESS_PYTHON")
     for package in arguments.need:
         if importlib.util.find_spec(package) is None:
             print(f"skipped: {sys.executable} has no package {package}")
@@ -52,14 +56,14 @@ def main():
     return 0 if result.wasSuccessful() else 1
 
 
-def run_elsewhere():
+def run_elsewhere(group, which, variable):
     script = ROOT / "scripts/interop.sh"
-    told = subprocess.run([script, "--python"], capture_output=True, text=True, check=True).stdout if script.exists() else ""
-    python = told.strip() or os.environ.get("ATOLL_INTEROP_PYTHON", "")
+    told = subprocess.run([script, *which, "--python"], capture_output=True, text=True, check=True).stdout if script.exists() else ""
+    python = told.strip() or os.environ.get(variable, "")
     if not os.access(python, os.X_OK):
-        print(f"skipped: there is no {python or 'ATOLL_INTEROP_PYTHON'}; `scripts/setup.sh --groups interop` makes it")
+        print(f"skipped: there is no {python or variable}; `scripts/setup.sh --groups {group}` makes it")
         return 77
-    os.execv(python, [python, "-B", __file__, *(argument for argument in sys.argv[1:] if argument != "--interop")])
+    os.execv(python, [python, "-B", __file__, *(argument for argument in sys.argv[1:] if argument != "--" + group)])
 
 
 if __name__ == "__main__":
