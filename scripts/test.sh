@@ -180,7 +180,7 @@ elif [ -n "$regex" ]; then
   release_tests
 else
   export ATOLL_STAGE_TIMES=$times ATOLL_TEST_STRICT=yes ATOLL_TEST_JUNIT=$junit
-  if [ "$mode" = ci ]; then export ATOLL_LINT_MINUTES=10; fi
+  if [ "$mode" = ci ]; then export ATOLL_LINT_MINUTES=5; fi
   blocks=(python3 -B tests/docs/readme_blocks.py)
   # What the quickstart prints is checked too: the time to the first loss, and how few bytes it moved.
   checked=(python3 -B tests/docs/quickstart_output.py)

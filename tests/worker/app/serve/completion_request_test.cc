@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "worker/app/serve/token_text.h"
 
 namespace atl {
@@ -34,7 +35,7 @@ TEST(CompletionRequestTest, TakesPromptsInEveryForm) {
   const std::string end = R"(, "max_tokens": 2, "n": 1, "stream": false, "logit_bias": {}, "stop": null})";
   for (const auto& [prompt, count] : std::vector<std::tuple<std::string, size_t>>{
            {R"("ab")", 1}, {R"(["ab", "c"])", 2}, {"[97, 98]", 1}, {"[[97, 98], [99]]", 2}}) {
-    const auto request = ParseCompletionRequest(R"({"prompt": )" + prompt + end, kBounds);
+    const auto request = ParseCompletionRequest(absl::StrCat(R"({"prompt": )", prompt, end), kBounds);
     ASSERT_TRUE(request.ok()) << prompt << ": " << request.status();
     ASSERT_EQ(request->prompts.size(), count);
     EXPECT_THAT(request->prompts[0], ElementsAre('a', 'b'));
