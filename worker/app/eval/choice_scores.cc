@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 
@@ -61,7 +62,7 @@ ChoiceTokens EncodeQuestion(const Tokenizer& tokenizer, const ChoiceQuestion& qu
   tokenizer.Encode(context, tokens.context);
   for (const std::string& answer : question.answers) {
     std::vector<TokenId> whole;
-    tokenizer.Encode(context + spaces + answer, whole);
+    tokenizer.Encode(absl::StrCat(context, spaces, answer), whole);
     const size_t known = std::min(whole.size(), tokens.context.size());
     tokens.answers.emplace_back(whole.begin() + static_cast<std::ptrdiff_t>(known), whole.end());
   }

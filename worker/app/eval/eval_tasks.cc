@@ -279,8 +279,9 @@ absl::StatusOr<ModelResult> MeasureModel(const std::string& name, const ModelSou
   ModelJudge judge(name, model, std::move(tokenizer), flags);
   ModelResult result = {.model = name};
   const auto keep = [&](absl::StatusOr<TaskResult> task) {
-    if (task.ok()) result.tasks.push_back(*std::move(task));
-    return task.status();
+    if (!task.ok()) return task.status();
+    result.tasks.push_back(*std::move(task));
+    return absl::OkStatus();
   };
   for (const std::string& path : flags.data) ATOLL_RETURN_IF_ERROR(keep(judge.Data(path)));
   for (const TextInput& input : inputs.texts) ATOLL_RETURN_IF_ERROR(keep(judge.Text(input)));
