@@ -165,7 +165,7 @@ TEST(TokenizeTest, HoldsOutByHashWhateverTheOrderAndTheSeed) {
   for (int i = 0; i < 400; ++i) {
     const std::string line = absl::StrCat("{\"text\": \"document ", i, "\"}\n");
     lines += line;
-    reversed = line + reversed;
+    reversed.insert(0, line);
   }
   WriteBytes(JoinPath(folder, "a"), lines);
   WriteBytes(JoinPath(folder, "b"), reversed);
