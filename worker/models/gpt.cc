@@ -115,10 +115,8 @@ torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueC
 }
 
 torch::Tensor Gpt::Head(const torch::Tensor& x) const {
-  const torch::Tensor normed = LayerNorm(x, index_.ln_f, index_.ln_f_bias);
-  const torch::Tensor head = parameters_.view(index_.lm_head);
-  if (precision_ == Precision::kFp32) return torch::mm(normed, head.t());
-  return torch::mm(normed.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
+  return HeadLogits(LayerNorm(x, index_.ln_f, index_.ln_f_bias), parameters_.view(index_.lm_head),
+                    precision_);
 }
 
 torch::Tensor Gpt::Logits(const torch::Tensor& tokens, ModelMode mode) const {
@@ -134,11 +132,8 @@ torch::Tensor Gpt::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache)
 
 torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
   const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
-  if (precision_ == Precision::kFp32 || x.is_cpu()) {
-    return torch::nll_loss(torch::log_softmax(Head(x), 1), targets.reshape({-1}));
-  }
-  return HeadLoss(LayerNorm(x, index_.ln_f, index_.ln_f_bias).to(torch::kBFloat16),
-                  parameters_.view(index_.lm_head).to(torch::kBFloat16), targets.reshape({-1}));
+  return NextTokenLoss(LayerNorm(x, index_.ln_f, index_.ln_f_bias), parameters_.view(index_.lm_head), targets,
+                       precision_);
 }
 
 }  // namespace atl

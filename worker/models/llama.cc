@@ -110,7 +110,7 @@ torch::Tensor Llama::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValu
 }
 
 torch::Tensor Llama::Head(const torch::Tensor& x) const {
-  return Linear(RmsNorm(x, index_.norm), index_.lm_head).to(torch::kFloat32);
+  return HeadLogits(RmsNorm(x, index_.norm), parameters_.view(index_.lm_head), precision_);
 }
 
 torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode mode) const {
@@ -126,11 +126,7 @@ torch::Tensor Llama::NextLogits(const torch::Tensor& tokens, KeyValueCache& cach
 
 torch::Tensor Llama::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
   const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
-  if (precision_ == Precision::kFp32 || x.is_cpu()) {
-    return torch::nll_loss(torch::log_softmax(Head(x), 1), targets.reshape({-1}));
-  }
-  return HeadLoss(RmsNorm(x, index_.norm).to(torch::kBFloat16),
-                  parameters_.view(index_.lm_head).to(torch::kBFloat16), targets.reshape({-1}));
+  return NextTokenLoss(RmsNorm(x, index_.norm), parameters_.view(index_.lm_head), targets, precision_);
 }
 
 }  // namespace atl

@@ -43,4 +43,18 @@ torch::Tensor HeadLoss(const torch::Tensor& x, const torch::Tensor& head, const 
   return HeadLossFunction::apply(x, padded, mask, targets);
 }
 
+torch::Tensor HeadLogits(const torch::Tensor& x, const torch::Tensor& head, Precision precision) {
+  if (precision == Precision::kFp32) return torch::mm(x, head.t());
+  return torch::mm(x.to(torch::kBFloat16), head.to(torch::kBFloat16).t()).to(torch::kFloat32);
+}
+
+torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets,
+                            Precision precision) {
+  const torch::Tensor flat = targets.reshape({-1});
+  if (precision == Precision::kBf16 && !x.is_cpu()) {
+    return HeadLoss(x.to(torch::kBFloat16), head.to(torch::kBFloat16), flat);
+  }
+  return torch::nll_loss(torch::log_softmax(HeadLogits(x, head, precision), 1), flat);
+}
+
 }  // namespace atl

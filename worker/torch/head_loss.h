@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "core/run_options.h"
+
 namespace atl {
 
 /// HeadLoss computes as many columns as a multiple of this.
@@ -12,12 +14,18 @@ inline constexpr int64_t kHeadColumns = 64;
 
 /// The mean cross-entropy of the logits x * head^T, a float32 scalar, with gradients for x and head. For
 /// devices with matrix units, where it has two advantages over log_softmax and nll_loss:
-/// - A vocabulary such as 50257 of GPT-2 makes rows that the units cannot read aligned. Columns are added up
-/// to a
-///   multiple of kHeadColumns; they have no probability and no gradient.
+/// - The vocabulary 50257 of GPT-2 makes rows that the units cannot read aligned. It adds columns, up to a
+///   multiple of kHeadColumns, without a probability and without a gradient.
 /// - The gradient of the logits, softmax - onehot, is one pass over memory, and not five.
 /// x: [rows, width]; head: [vocabulary, width], both bfloat16 or float32; targets: int64 [rows].
 torch::Tensor HeadLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets);
+
+/// The logits x * head^T, float32 [rows, vocabulary], computed in this precision. x and head: float32.
+torch::Tensor HeadLogits(const torch::Tensor& x, const torch::Tensor& head, Precision precision);
+
+/// The mean cross-entropy of HeadLogits: with HeadLoss in bfloat16 on a GPU. `targets`: int64, any shape.
+torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets,
+                            Precision precision);
 
 }  // namespace atl
 
