@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "core/model_options.h"
@@ -41,6 +42,7 @@ enum class Precision : uint8_t { kFp32 = 1, kBf16 = 2 };
 /// What a block of the model leaves for its backward pass: all that it needs, or only the block's input.
 enum class Activations : uint8_t { kKept, kRecomputed };
 enum class DataMode : uint8_t { kShared = 1, kLocal = 2 };
+enum class SequenceBounds : uint8_t { kWithinFiles = 1, kAcrossFiles = 2 };
 enum class EvaluatedBy : uint8_t { kWorker = 1, kEvaluator = 2 };
 enum class SyncMode : uint8_t { kBlocking = 1, kOverlapped = 2 };
 enum class FragmentPattern : uint8_t { kPacked = 1, kStrided = 2 };
@@ -50,6 +52,8 @@ struct DataOptions {
   std::string tokenizer;
   DataMode mode = DataMode::kShared;
   uint32_t partitions = 0;  // never 0 after parsing
+  SequenceBounds sequences = SequenceBounds::kWithinFiles;
+  bool isolate_documents = false;
 };
 
 struct InnerOptions {
@@ -177,6 +181,8 @@ struct RunOptions {
   uint32_t evaluation_every = 1;
   uint32_t evaluation_batches = 40;
   EvaluatedBy evaluated_by = EvaluatedBy::kWorker;
+  std::vector<std::string> evaluation_tasks;
+  uint32_t evaluation_tasks_every = 10;  // evaluations
   uint32_t keep_versions = 2;
   uint32_t shards = 4;
   uint32_t checkpoint_every = 0;       // versions between automatic checkpoints; 0: none

@@ -25,6 +25,7 @@ struct EvaluationView {
   double loss = 0;  // nats per token
   uint64_t tokens = 0;
   int64_t unix_ns = 0;  // when it was reported; 0: just now
+  std::vector<TaskScore> tasks = {};
 };
 
 struct RoundSummaryView {

@@ -200,6 +200,16 @@ void Fields(Io& io, Is<EvaluationEntry> auto& r) {
   io.Field("loss", r.loss);
   io.Field("tokens", r.tokens);
   io.Field("unix_ns", r.unix_ns);
+  // Without tasks, the record has the bytes of releases that had no tasks.
+  constexpr bool kWrites = std::is_const_v<std::remove_reference_t<decltype(r)>>;
+  if (kWrites ? r.tasks.empty() : io.AtEnd()) return;
+  io.List("tasks", r.tasks, [&io](auto& score) {
+    io.Field("tasks.task", score.task);
+    io.Field("tasks.metric", score.metric);
+    io.Field("tasks.value", score.value);
+    io.Field("tasks.standard_error", score.standard_error);
+    io.Field("tasks.questions", score.questions);
+  });
 }
 
 template <typename Io>

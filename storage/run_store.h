@@ -15,6 +15,7 @@
 #include "core/contribution.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
+#include "core/protocol/heartbeat.h"
 #include "storage/checkpoint.h"
 
 // Stores a run: its identity, configuration, members, contributions, round records and versions. The protocol
@@ -72,6 +73,7 @@ struct EvaluationEntry {
   double loss = 0;
   uint64_t tokens = 0;
   int64_t unix_ns = 0;
+  std::vector<TaskScore> tasks = {};
   friend bool operator==(const EvaluationEntry&, const EvaluationEntry&) = default;
 };
 

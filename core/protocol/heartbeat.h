@@ -37,18 +37,31 @@ struct ProgressReport {
   double loss = 0;     // of the last inner step, nats per token
   double gradient_norm = 0;
   double learning_rate = 0;
-  double tokens_per_second = 0;  // while computing, over the last steps (ComputeRate)
+  double tokens_per_second = 0;       // while computing, over the last steps (ComputeRate)
+  double model_flops_per_second = 0;  // floating-point operations of the model; 0: not known
+  double peak_flops_per_second = 0;   // what the devices could do at most; 0: not known
   uint64_t memory_bytes = 0;
   TimeSpent training;       // of the training thread, since the worker was made
   TimeSpent exchanges;      // of the threads beside it, together
   std::string waiting_for;  // in words; empty while it computes
 };
 
-/// Loss of the published parameters of one version on held-out text.
+/// One number that a task gave (docs/reference/evaluation.md).
+struct TaskScore {
+  std::string task = {};    // as in evaluation.tasks
+  std::string metric = {};  // acc, acc_norm
+  double value = 0;
+  double standard_error = 0;  // 0: not known
+  uint64_t questions = 0;
+  friend bool operator==(const TaskScore&, const TaskScore&) = default;
+};
+
+/// Loss of the published parameters of one version on held-out text, and the scores of the tasks if they ran.
 struct EvaluationReport {
   Version version = {};
   double loss = 0;  // nats per token
   uint64_t tokens = 0;
+  std::vector<TaskScore> tasks = {};
   friend bool operator==(const EvaluationReport&, const EvaluationReport&) = default;
 };
 

@@ -33,6 +33,7 @@ struct DeviceDescription {
   uint32_t threads = 0;               // that compute
   uint64_t memory_bytes = 0;          // main memory that it may use; 0: not known
   uint64_t device_memory_bytes = 0;   // of the accelerator; 0: there is none, or it is not known
+  uint32_t ranks = 1;                 // processes that train together as this worker
 };
 
 struct JoinCall {

@@ -51,6 +51,7 @@ struct RoundPlan {
   Duration deadline{};
   std::optional<DataPart> data = std::nullopt;  // where to train this round; none: where the worker is
   uint64_t config_version = 0;                  // in force in this round; 0: not said
+  bool run_tasks = false;                       // with `evaluate`: those of evaluation.tasks too
 };
 
 }  // namespace atl

@@ -2,6 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "core/run_options.h"
 #include "protos/config/check.h"
@@ -53,6 +55,19 @@ static_assert(As<DataMode>(v1::DATA_MODE_LOCAL) == DataMode::kLocal &&
               v1::DataMode_MAX == v1::DATA_MODE_LOCAL);
 static_assert(As<EvaluatedBy>(v1::EVALUATED_BY_EVALUATOR) == EvaluatedBy::kEvaluator &&
               v1::EvaluatedBy_MAX == v1::EVALUATED_BY_EVALUATOR);
+
+static_assert(As<SequenceBounds>(v1::SEQUENCE_BOUNDS_ACROSS_FILES) == SequenceBounds::kAcrossFiles &&
+              v1::SequenceBounds_MAX == v1::SEQUENCE_BOUNDS_ACROSS_FILES);
+
+/// "hellaswag, mmlu" as a list.
+std::vector<std::string> TaskNames(const std::string& text) {
+  std::vector<std::string> names;
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(name);
+    if (!stripped.empty()) names.emplace_back(stripped);
+  }
+  return names;
+}
 
 InnerOptions InnerOf(const v1::InnerSection& inner) {
   InnerOptions options;
@@ -160,6 +175,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.model = ModelOptionsOf(config.model());
   options.data.tokenizer = config.data().tokenizer();
   options.data.mode = As<DataMode>(config.data().mode());
+  options.data.sequences = As<SequenceBounds>(config.data().sequences());
+  options.data.isolate_documents = config.data().isolate_documents();
   options.data.partitions = config.data().partitions() == 0 ? options.workers : config.data().partitions();
   options.inner = InnerOf(config.inner());
   options.outer = OuterOf(config.outer(), options.workers);
@@ -181,6 +198,8 @@ RunOptions Convert(const v1::RunConfig& config) {
   options.evaluation_every = config.evaluation().every();
   options.evaluation_batches = config.evaluation().batches();
   options.evaluated_by = As<EvaluatedBy>(config.evaluation().by());
+  options.evaluation_tasks = TaskNames(config.evaluation().tasks());
+  options.evaluation_tasks_every = config.evaluation().tasks_every();
   options.keep_versions = config.checkpoint().keep_versions();
   options.shards = config.checkpoint().shards();
   options.checkpoint_every = config.checkpoint().every();

@@ -17,6 +17,7 @@ namespace {
 // A signature is checked for each: a heartbeat must not buy more work than this.
 constexpr int kMaxConfirmations = 256;
 constexpr int kMaxEvaluations = 256;
+constexpr int kMaxTaskScores = 256;
 
 absl::Status CheckLength(std::string_view field, int length, int most) {
   if (length <= most) return absl::OkStatus();
@@ -62,6 +63,8 @@ v1::Progress ProgressToProto(const ProgressReport& progress) {
   message.set_learning_rate(progress.learning_rate);
   message.set_tokens_per_second(progress.tokens_per_second);
   message.set_memory_bytes(progress.memory_bytes);
+  message.set_model_flops_per_second(progress.model_flops_per_second);
+  message.set_peak_flops_per_second(progress.peak_flops_per_second);
   const TimeSpent& training = progress.training;
   TimesToProto(training, TrainingUses(), message.mutable_training_time());
   TimesToProto(progress.exchanges, ExchangeUses(), message.mutable_exchange_time());
@@ -86,6 +89,8 @@ ProgressReport ProgressFromProto(const v1::Progress& in) {
   out.learning_rate = Believable(in.learning_rate(), 1e6);
   out.tokens_per_second = Believable(in.tokens_per_second(), 1e12);
   out.memory_bytes = in.memory_bytes();
+  out.model_flops_per_second = Believable(in.model_flops_per_second(), 1e24);
+  out.peak_flops_per_second = Believable(in.peak_flops_per_second(), 1e24);
   out.training = TimesFromProto(in.training_time());
   out.exchanges = TimesFromProto(in.exchange_time());
   if (in.training_time().empty()) {  // an older worker
@@ -128,16 +133,36 @@ WorkerCommand WorkerCommandFromProto(v1::Command command) {
   }
 }
 
+v1::TaskScore TaskScoreToProto(const TaskScore& score) {
+  v1::TaskScore message;
+  message.set_task(score.task);
+  message.set_metric(score.metric);
+  message.set_value(score.value);
+  message.set_standard_error(score.standard_error);
+  message.set_questions(score.questions);
+  return message;
+}
+
 v1::EvaluationReport EvaluationReportToProto(const EvaluationReport& report) {
   v1::EvaluationReport message;
   message.set_version(report.version.value());
   message.set_loss(report.loss);
   message.set_tokens(report.tokens);
+  for (const TaskScore& score : report.tasks) *message.add_tasks() = TaskScoreToProto(score);
   return message;
 }
 
 EvaluationReport EvaluationReportFromProto(const v1::EvaluationReport& report) {
-  return {.version = Version(report.version()), .loss = report.loss(), .tokens = report.tokens()};
+  EvaluationReport out{
+      .version = Version(report.version()), .loss = report.loss(), .tokens = report.tokens()};
+  for (const v1::TaskScore& score : report.tasks()) {
+    out.tasks.push_back({.task = ShownText(score.task()),
+                         .metric = ShownText(score.metric()),
+                         .value = score.value(),
+                         .standard_error = score.standard_error(),
+                         .questions = score.questions()});
+  }
+  return out;
 }
 
 v1::HeartbeatRequest HeartbeatCallToProto(const MemberRef& member, const HeartbeatCall& call) {
@@ -163,6 +188,7 @@ absl::StatusOr<HeartbeatCall> HeartbeatCallFromProto(const v1::HeartbeatRequest&
   ATOLL_RETURN_IF_ERROR(CheckLength("evaluations", request.evaluations_size(), kMaxEvaluations));
   ATOLL_RETURN_IF_ERROR(CheckLength("confirmations", request.confirmations_size(), kMaxConfirmations));
   for (const v1::EvaluationReport& report : request.evaluations()) {
+    ATOLL_RETURN_IF_ERROR(CheckLength("evaluations.tasks", report.tasks_size(), kMaxTaskScores));
     call.evaluations.push_back(EvaluationReportFromProto(report));
   }
   for (const v1::Confirmation& confirmation : request.confirmations()) {

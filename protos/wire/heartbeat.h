@@ -17,6 +17,7 @@ v1::Command WorkerCommandToProto(WorkerCommand command);
 /// kNone for a command of a newer version.
 WorkerCommand WorkerCommandFromProto(v1::Command command);
 
+v1::TaskScore TaskScoreToProto(const TaskScore& score);
 v1::EvaluationReport EvaluationReportToProto(const EvaluationReport& report);
 EvaluationReport EvaluationReportFromProto(const v1::EvaluationReport& report);
 

@@ -1,5 +1,6 @@
 #include "protos/wire/join.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -102,6 +103,7 @@ v1::Capabilities DeviceToProto(const DeviceDescription& device) {
   capabilities.set_threads(device.threads);
   capabilities.set_memory_bytes(device.memory_bytes);
   capabilities.set_device_memory_bytes(device.device_memory_bytes);
+  capabilities.set_ranks(device.ranks);
   return capabilities;
 }
 
@@ -114,7 +116,8 @@ absl::StatusOr<DeviceDescription> DeviceFromProto(const v1::Capabilities& capabi
                            .device_name = Printable(capabilities.device_name()),
                            .threads = capabilities.threads(),
                            .memory_bytes = capabilities.memory_bytes(),
-                           .device_memory_bytes = capabilities.device_memory_bytes()};
+                           .device_memory_bytes = capabilities.device_memory_bytes(),
+                           .ranks = std::max<uint32_t>(capabilities.ranks(), 1)};
 }
 
 v1::JoinRequest JoinCallToProto(const JoinCall& call) {

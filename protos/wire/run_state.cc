@@ -91,6 +91,7 @@ v1::RoundPlan RoundPlanToProto(const RoundPlan& plan) {
   message.set_evaluate(plan.evaluate);
   message.set_deadline_s(ToSeconds(plan.deadline));
   message.set_config_version(plan.config_version);
+  message.set_run_tasks(plan.run_tasks);
   if (plan.data.has_value()) *message.mutable_data() = DataPartToProto(*plan.data);
   return message;
 }
@@ -103,7 +104,8 @@ absl::StatusOr<RoundPlan> RoundPlanFromProto(const v1::RoundPlan& plan) {
                     .evaluate = plan.evaluate(),
                     .deadline = BoundedSeconds(plan.deadline_s()),
                     .data = std::nullopt,
-                    .config_version = plan.config_version()};
+                    .config_version = plan.config_version(),
+                    .run_tasks = plan.run_tasks()};
   if (plan.has_data()) {
     ATOLL_ASSIGN_OR_RETURN(planned.data, DataPartFromProto(plan.data()));
   }

@@ -80,6 +80,7 @@ void EncodeEvaluation(const EvaluationView& evaluation, v1::EvaluationReport* me
   message->set_version(evaluation.version.value());
   message->set_loss(evaluation.loss);
   message->set_tokens(evaluation.tokens);
+  for (const TaskScore& score : evaluation.tasks) *message->add_tasks() = TaskScoreToProto(score);
 }
 
 void EncodeRound(const RoundSummaryView& round, v1::RoundSummary* message) {

@@ -51,19 +51,23 @@ void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, Mono
     core_.statistics.AddEvaluation({.version = evaluation.version,
                                     .loss = evaluation.loss,
                                     .tokens = evaluation.tokens,
-                                    .unix_ns = unix_ns});
+                                    .unix_ns = unix_ns,
+                                    .tasks = evaluation.tasks});
     core_.evaluation_assignment.Reported(evaluation.version);
     effects.evaluations.push_back({.fragment = FragmentId(0),
                                    .version = evaluation.version,
                                    .loss = evaluation.loss,
                                    .tokens = evaluation.tokens,
-                                   .unix_ns = unix_ns});
+                                   .unix_ns = unix_ns,
+                                   .tasks = evaluation.tasks});
     effects.Event(EventKind::kEvaluated, worker,
                   absl::StrFormat("version %d has validation loss %s", evaluation.version.value(),
                                   LossText(evaluation.loss)));
     effects.events.back().version = evaluation.version;
-    effects.events.back().evaluation =
-        EvaluationView{.version = evaluation.version, .loss = evaluation.loss, .tokens = evaluation.tokens};
+    effects.events.back().evaluation = EvaluationView{.version = evaluation.version,
+                                                      .loss = evaluation.loss,
+                                                      .tokens = evaluation.tokens,
+                                                      .tasks = evaluation.tasks};
   }
 }
 
