@@ -30,6 +30,8 @@ class Tokenizer {
   virtual void EncodePart(std::string_view text, size_t end, std::vector<TokenId>& tokens) const = 0;
   /// The token that ends a document; nullopt: there is none.
   virtual std::optional<TokenId> end_of_text() const = 0;
+  /// Whether it gives back every byte of a text that is not UTF-8.
+  virtual bool any_encoding() const { return false; }
   /// Tokens outside the vocabulary become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> tokens) const = 0;
 };
@@ -45,6 +47,7 @@ class ByteTokenizer final : public Tokenizer {
     Encode(text.substr(0, end), tokens);
   }
   std::optional<TokenId> end_of_text() const override { return std::nullopt; }
+  bool any_encoding() const override { return true; }
   std::string Decode(std::span<const TokenId> tokens) const override;
 };
 

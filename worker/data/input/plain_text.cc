@@ -27,12 +27,6 @@ size_t CodePointEnd(std::string_view text) {
   return static_cast<uint8_t>(text[end - 1]) >= 0xc0 ? end - 1 : text.size();
 }
 
-/// Why a line is bad; null: it is not.
-const char* Fault(std::string_view line) {
-  if (std::memchr(line.data(), '\0', line.size()) != nullptr) return kNul;
-  return IsValidUtf8(line) ? nullptr : kNotUtf8;
-}
-
 class PlainTextReader final : public TextReader {
  public:
   PlainTextReader(TextSource source, std::string path, const TextReaderOptions& options)
@@ -64,6 +58,12 @@ class PlainTextReader final : public TextReader {
   }
 
  private:
+  /// Why a line is bad; null: it is not.
+  const char* Fault(std::string_view line) const {
+    if (std::memchr(line.data(), '\0', line.size()) != nullptr) return kNul;
+    return options_.any_encoding || IsValidUtf8(line) ? nullptr : kNotUtf8;
+  }
+
   /// Reads until there is a piece with a place to cut, or the end of the file.
   absl::StatusOr<size_t> FillToCut() {
     size_t wanted = kPieceBytes;

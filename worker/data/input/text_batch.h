@@ -44,6 +44,8 @@ struct TextReaderOptions {
   bool hash_documents = false;
   /// Accept plain text that looks like JSON lines.
   bool any_text = false;
+  /// Accept plain text that is not UTF-8 (without NUL bytes).
+  bool any_encoding = false;
 };
 
 /// The parts of one file, in order. Not thread-safe.

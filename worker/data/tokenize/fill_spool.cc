@@ -158,7 +158,8 @@ absl::Status FillSpool(const Tokenizer& tokenizer, const TokenizeOptions& option
                   {.last_cut = [&tokenizer](std::string_view text) { return tokenizer.LastCut(text); },
                    .skip_bad_lines = options.skip_bad_lines,
                    .hash_documents = hash,
-                   .any_text = options.any_text});
+                   .any_text = options.any_text,
+                   .any_encoding = tokenizer.any_encoding()});
   std::vector<Pipeline::Work> workers;
   for (uint32_t i = 0; i < options.threads; ++i) {
     const auto encoder = std::make_shared<BatchEncoder>(tokenizer, options.field, hash);

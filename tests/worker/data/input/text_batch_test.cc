@@ -99,6 +99,13 @@ TEST(PlainTextTest, NamesTheLineThatIsNoText) {
   EXPECT_THAT(Fault(text + "\xff\n"), HasSubstr(absl::StrCat("line ", text.size() / 5 + 1, ":")));
 }
 
+TEST(PlainTextTest, AnyEncodingStillMeansText) {
+  const TextReaderOptions any = {.last_cut = LastCut, .any_encoding = true};
+  EXPECT_EQ(ReadText("one\ntwo \xff\n", any).text, "one\ntwo \xff\n");
+  EXPECT_THAT(std::string(ReadText(std::string("one\n\0\n", 6), any).status.message()),
+              HasSubstr("line 2: a NUL byte"));
+}
+
 TEST(PlainTextTest, LeavesOutBadLinesOnRequest) {
   std::string text, good;
   for (int i = 1; i <= 300'000; ++i) {

@@ -251,6 +251,17 @@ TEST(TokenizeTest, NamesBadLinesAndLeavesThemOutOnRequest) {
                     HasSubstr("\t6\tinvalid UTF-8\n")));
 }
 
+TEST(TokenizeTest, BytesTakesTextOfAnyEncoding) {
+  const std::string folder = TemporaryFolder(), file = JoinPath(folder, "latin1");
+  const std::string text = "first line\nthe stock market\x92s drop, caf\xe9\nlast line\n";
+  WriteBytes(file, text);
+  const auto made = Make({.inputs = {file}, .folder = JoinPath(folder, "out")});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->skipped_lines, 0u);
+  const auto [train, held_out] = Texts(JoinPath(folder, "out"));
+  EXPECT_EQ(train + held_out, text);
+}
+
 TEST(TokenizeTest, RejectsWhatItCannotDo) {
   const std::string folder = TemporaryFolder();
   const std::string file = JoinPath(folder, "text"), out = JoinPath(folder, "new/out");
@@ -306,7 +317,7 @@ TEST(TokenizeTest, ContinuesAfterAFailureBehindTheLastInput) {
   TokenizeOptions options = {.inputs = {}, .folder = JoinPath(folder, "out"), .skip_bad_lines = true};
   for (const char c : {'a', 'b', 'c'}) {
     const std::string file = JoinPath(folder, std::string(1, c));
-    WriteBytes(file, std::string(100, c) + (c == 'a' ? "\n\xff\n" : ""));
+    WriteBytes(file, std::string(100, c) + (c == 'a' ? std::string("\n\0\n", 3) : ""));
     options.inputs.push_back(file);
   }
   const std::string good = Gzip(std::string(1000, 'c'));
@@ -334,9 +345,9 @@ TEST(TokenizeTest, StartsAgainWhenTheJobIsAnother) {
   const std::string folder = TemporaryFolder();
   const std::string a = JoinPath(folder, "a"), b = JoinPath(folder, "b");
   WriteBytes(a, std::string(100, 'a'));
-  WriteBytes(b, std::string("\xff"));
+  WriteBytes(b, std::string("\0", 1));
   TokenizeOptions options = {.inputs = {a, b}, .folder = JoinPath(folder, "out"), .shuffle_seed = 1};
-  EXPECT_THAT(Message(options), HasSubstr("invalid UTF-8"));
+  EXPECT_THAT(Message(options), HasSubstr("a NUL byte"));
   EXPECT_TRUE(FileExists(options.folder + ".partial"));
   WriteBytes(a, std::string(50, 'x'));
   WriteBytes(b, std::string(50, 'b'));
