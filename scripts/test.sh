@@ -192,7 +192,7 @@ else
   if [ "$mode" = full ]; then begin_lint --changed clean; end_lint; fi
 fi
 if [ "$mode" != quick ]; then
-  # Nothing of it is run: that every file compiles alone shows that no header leans on another.
+  # No code is generated: that every file compiles alone shows that no header leans on another.
   build plain
   build tsan -- "${threaded_targets[@]}"
   run tsan tsan -j "$((2 * jobs))" -L "$threaded" -LE '^(long|style|integration|browser|script)$' -E '^metrics_page$'
