@@ -13,6 +13,7 @@
 #include "cli/loss_text.h"
 #include "cli/plot.h"
 #include "cli/text.h"
+#include "cli/worker_view.h"
 #include "common/clock.h"
 #include "common/human.h"
 
@@ -306,6 +307,11 @@ std::string Fit(std::string text, size_t width) {
   return text + std::string(width - text.size(), ' ');
 }
 
+std::string MfuCell(const v1::Progress& progress) {
+  const std::optional<double> share = ModelFlopsUtilization(progress);
+  return share ? absl::StrFormat("%.0f%%", *share * 100) : "-";
+}
+
 }  // namespace
 
 std::string TrafficRatio(const v1::Traffic& traffic) {
@@ -351,7 +357,8 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
   std::vector<std::string> lines;
   const bool narrow = style.width < kWideTable;
   const size_t name_width = narrow ? 12 : 19;
-  const std::string title = narrow ? "   tok/s   up        lease" : "   tok/s   up        down      lease";
+  const std::string title =
+      narrow ? "   tok/s   up        lease" : "   tok/s   mfu   up        down      lease";
   lines.push_back(
       Paint(" " + Fit("worker", name_width) + " state    phase       step        loss" + title, "2", style));
   for (const auto& worker : workers.workers()) {
@@ -361,14 +368,15 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
     // No heartbeat yet; or the last one of a departed worker says what it no longer does.
     const bool silent = progress.phase() == v1::WORKER_PHASE_UNSPECIFIED || !member;
     lines.push_back(absl::StrFormat(
-        " %s %s %s %s %s %8s   %s %s%s", Fit(Printable(worker.name()), name_width), Fit(worker.state(), 8),
+        " %s %s %s %s %s %8s   %s%s %s%s", Fit(Printable(worker.name()), name_width), Fit(worker.state(), 8),
         Fit(!silent                      ? PhaseName(progress.phase())
             : worker.state() == "active" ? "preparing"
                                          : "-",
             11),
         Fit(silent ? "-" : absl::StrFormat("%d/%d", progress.step(), progress.steps()), 8),
         LossCell(progress.loss()), silent ? "-" : HumanCount(progress.tokens_per_second()),
-        Fit(HumanBytes(worker.push_bytes()), 9), narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
+        narrow ? "" : Fit(silent ? "-" : MfuCell(progress), 6), Fit(HumanBytes(worker.push_bytes()), 9),
+        narrow ? "" : Fit(HumanBytes(worker.pull_bytes()), 9) + " ",
         worker.state() == "active"
             ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
             : "-"));

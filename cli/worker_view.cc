@@ -101,6 +101,10 @@ std::string SpeedText(const v1::WorkerStatus& worker) {
   if (worker.steps_per_second() > 0) {
     text += absl::StrFormat(", %.3g inner steps/s measured", worker.steps_per_second());
   }
+  if (const std::optional<double> share = ModelFlopsUtilization(worker.progress())) {
+    text += absl::StrFormat(", %.1f %% of the device's measured %s", *share * 100,
+                            HumanRate(worker.progress().peak_flops_per_second(), "FLOP"));
+  }
   return text;
 }
 
@@ -129,6 +133,12 @@ std::string LastLookText(const v1::OffenceStatus& offences) {
 }
 
 }  // namespace
+
+std::optional<double> ModelFlopsUtilization(const v1::Progress& progress) {
+  if (progress.tokens_per_second() <= 0 || progress.peak_flops_per_second() <= 0) return std::nullopt;
+  if (progress.model_flops_per_second() <= 0) return std::nullopt;
+  return progress.model_flops_per_second() / progress.peak_flops_per_second();
+}
 
 std::vector<std::string> DescribeWorker(const v1::WorkerStatus& worker) {
   const v1::Progress& progress = worker.progress();

@@ -28,7 +28,7 @@ absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled
     progress.gradient_norm = result.gradient_norm;
     progress.learning_rate = learning_rate;
   });
-  context.worker_status->NoteStep(result.tokens, took);
+  context.worker_status->NoteStep(result.tokens, took, replica.compute_cost());
   context.observer->OnInnerStep(result, learning_rate, took);
   return result;
 }

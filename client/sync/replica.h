@@ -25,6 +25,12 @@ struct InnerStepResult {
   Duration data{};           // of the step's time, what reading its batches took
 };
 
+/// What training costs the replica's device; 0: not known.
+struct ComputeCost {
+  double flops_per_token = 0;        // floating-point operations of the model, forward and backward
+  double peak_flops_per_second = 0;  // of the device
+};
+
 /// Mean loss over held-out text, in nats per token.
 struct EvaluationResult {
   double loss = 0;
@@ -72,6 +78,9 @@ class Replica {
   /// FailedPrecondition when the loss or the gradient is not finite; the model is then unchanged. NoMoreSteps
   /// when there are none.
   virtual absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) = 0;
+
+  /// The same for the life of the replica.
+  virtual ComputeCost compute_cost() const { return {}; }
 
   /// Trains on this part of the shared data from now on, from its first sample (see Seek).
   virtual absl::Status SetPartition(uint32_t partition, uint32_t partitions) = 0;

@@ -43,10 +43,12 @@ bool WorkerStatus::CoordinatorAnswers() {
   return true;
 }
 
-void WorkerStatus::NoteStep(uint64_t tokens, Duration took) {
+void WorkerStatus::NoteStep(uint64_t tokens, Duration took, const ComputeCost& cost) {
   const MutexLock lock(&mutex_);
   rate_.Add(tokens, took);
   progress_.tokens_per_second = rate_.tokens_per_second();
+  progress_.model_flops_per_second = progress_.tokens_per_second * cost.flops_per_token;
+  progress_.peak_flops_per_second = cost.peak_flops_per_second;
 }
 
 ProgressReport WorkerStatus::WithTime(ProgressReport progress) const {

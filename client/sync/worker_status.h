@@ -12,6 +12,7 @@
 #include "client/sync/compute_rate.h"
 #include "client/sync/connection.h"
 #include "client/sync/push_outcomes.h"
+#include "client/sync/replica.h"
 #include "client/sync/time_account.h"
 #include "common/clock.h"
 #include "common/mutex.h"
@@ -48,7 +49,7 @@ class WorkerStatus {
   /// its thread may not have tried again yet.
   bool CoordinatorAnswers() ABSL_LOCKS_EXCLUDED(mutex_);
   /// Adds an inner step to the speed in the progress, which spans rounds (ComputeRate).
-  void NoteStep(uint64_t tokens, Duration took) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteStep(uint64_t tokens, Duration took, const ComputeCost& cost) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Where the time goes is read from these, which outlive the worker status. Before its first use by two
   /// threads.
   void WatchTime(const TimeAccount* training, const TimeAccounts* exchanges) {

@@ -129,6 +129,8 @@ def workers():
         lines("Loss", "Loss of the last inner step, in nats per token. A worker far from the others has different data or a problem.",
               each("atoll_member_train_loss", believed), "none", decimals=3),
         lines("Gradient norm", "Global gradient norm of the last inner step, before clipping.", each("atoll_member_gradient_norm"), "none", scale="log"),
+        lines("Model FLOPs utilization", "Operations of the model per second, as a part of the fastest matrix product measured on the device.",
+              each("atoll_member_model_flops_utilization_ratio"), "percentunit"),
         lines("Compute", "Share of the training thread's time in inner steps that are pushed on schedule.",
               [query(share("compute"), "{{worker}}")], "percentunit",
               minimum=0, maximum=1, limits=thresholds((None, RED), (0.5, YELLOW), (0.8, GREEN))),

@@ -29,7 +29,19 @@ constexpr GaugeOfMember kKnownLater[] = {
      [](const WorkerView& worker) { return worker.progress.loss; }},
     {"atoll_member_gradient_norm",
      "A worker's global gradient norm before clipping, at its last inner step; no series: unknown.",
-     [](const WorkerView& worker) { return worker.progress.gradient_norm; }}};
+     [](const WorkerView& worker) { return worker.progress.gradient_norm; }},
+    {"atoll_member_model_flops_utilization_ratio",
+     "Floating-point operations of a worker's model per second, as a part of the fastest matrix product "
+     "that the worker measured on its device; no series: unknown.",
+     ModelFlopsUtilization}};
+
+/// The part of the device's speed that the model's own operations use.
+double ModelFlopsUtilization(const WorkerView& worker) {
+  const ProgressReport& progress = worker.progress;
+  // It trains no longer if its speed is 0.
+  const bool known = progress.tokens_per_second > 0 && progress.peak_flops_per_second > 0;
+  return known ? progress.model_flops_per_second / progress.peak_flops_per_second : 0;
+}
 
 constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_tokens_per_second",

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/text.h"
+#include "cli/worker_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -243,6 +244,20 @@ TEST(Dashboard, FitsATerminalOf80Times24WithTheRunsNameAtItsTop) {
   const auto one = RenderDashboard(Training(), OneWorker("w0"), {.width = 80, .height = 24, .colour = false});
   EXPECT_THAT(absl::StrJoin(one, "\n"), AllOf(HasSubstr("~3m 05s left"), HasSubstr("lease"),
                                               HasSubstr("23/50"), HasSubstr("└──"), HasSubstr("tok/s")));
+}
+
+TEST(Dashboard, ShowsHowMuchOfTheDeviceTheModelUses) {
+  v1::ListWorkersReply workers = OneWorker("w0");
+  EXPECT_THAT(Render(Training(), workers), AllOf(HasSubstr("mfu"), Not(HasSubstr("%  0 B"))));
+  v1::Progress& progress = *workers.mutable_workers(0)->mutable_progress();
+  progress.set_tokens_per_second(1000);
+  progress.set_model_flops_per_second(42e9);
+  progress.set_peak_flops_per_second(100e9);
+  EXPECT_THAT(Render(Training(), workers), HasSubstr("1.00k   42%"));
+  EXPECT_THAT(absl::StrJoin(DescribeWorker(workers.workers(0)), "\n"),
+              HasSubstr("42.0 % of the device's measured 100G FLOP/s"));
+  progress.set_tokens_per_second(0);  // it waits
+  EXPECT_THAT(Render(Training(), workers), Not(HasSubstr("42%")));
 }
 
 TEST(Dashboard, WhatIsNotKnownIsNotShownAsZero) {

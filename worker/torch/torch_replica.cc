@@ -24,6 +24,7 @@
 #include "worker/torch/generator_state.h"
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/matmul_peak.h"
 #include "worker/torch/sampling.h"
 #include "worker/torch/text_continuation.h"
 #include "worker/torch/text_scoring.h"
@@ -51,6 +52,7 @@ class ModelReplica final : public TorchReplica {
   absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override;
   absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override;
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override;
+  ComputeCost compute_cost() const override { return cost_; }
   absl::Status Seek(uint64_t samples_consumed) override;
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
   absl::Status Generate(std::span<const TokenId> prompt, const GenerateOptions& options,
@@ -62,6 +64,11 @@ class ModelReplica final : public TorchReplica {
   absl::Status LoadState(const ReplicaState& state) override;
 
   void Initialise() { model_->Initialise(run_.seed); }
+  /// A replica that only computes losses or text does not need its cost.
+  void MeasureCost() {
+    cost_ = {.flops_per_token = ShapeOf(run_.model)->TrainingFlopsPerToken(),
+             .peak_flops_per_second = MeasureMatmulPeak(parameters_->device(), run_.inner.precision)};
+  }
 
  private:
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
@@ -82,6 +89,7 @@ class ModelReplica final : public TorchReplica {
   const std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<PrefetchedSamples> training_;
   std::unique_ptr<BackgroundCheck> check_;
+  ComputeCost cost_;
   uint32_t partition_ = 0;
   uint32_t partitions_ = 1;
   uint64_t samples_consumed_ = 0;
@@ -361,6 +369,7 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
     replica->Initialise();
     if (!options.dataset_folder.empty()) {
       ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));
+      replica->MeasureCost();
     }
     return replica;
   };

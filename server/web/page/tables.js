@@ -46,6 +46,10 @@ function fillWorker(row, worker, mayAct) {
   setText(doing.children[2], active && progress.waitingFor ? waits(progress.waitingFor) : "");
   setText(lossCell, loss(progress.loss));
   setText(speed, count(progress.tokensPerSecond));
+  const peak = num(progress.peakFlopsPerSecond);
+  speed.title = active && peak > 0 && num(progress.modelFlopsPerSecond) > 0
+    ? `${((100 * num(progress.modelFlopsPerSecond)) / peak).toFixed(0)} % of the fastest matrix product measured on its device`
+    : "";
   setText(counted, num(worker.contributionsRefused) ? `${num(worker.contributionsAccepted)} (${num(worker.contributionsRefused)} refused)` : `${num(worker.contributionsAccepted)}`);
   setText(up, bytes(worker.pushBytes));
   setText(down, bytes(worker.pullBytes));

@@ -23,6 +23,7 @@ class FakeReplica final : public Replica {
       : target_(target), tensors_{std::vector<float>(300, initial), std::vector<float>(7, 2 * initial)} {}
 
   const Manifest& manifest() const override { return manifest_; }
+  ComputeCost compute_cost() const override { return cost; }
 
   absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override {
     std::fill(out.begin(), out.end(), 0.0F);
@@ -100,6 +101,7 @@ class FakeReplica final : public Replica {
   uint64_t steps = 0;
   uint64_t loaded_steps = 0;  // as LoadState found them
   uint64_t evaluations = 0;
+  ComputeCost cost;
   std::vector<double> learning_rates;
   /// Before each step, with its number from 1; an error ends the step.
   std::function<absl::Status(uint64_t)> on_step;

@@ -261,6 +261,21 @@ TEST(OuterSyncTest, TheReportedSpeedDoesNotBeginAgainWithEachRound) {
   EXPECT_THAT(speeds, Each(AllOf(Ge(23.9), Le(32))));
 }
 
+TEST(OuterSyncTest, ReportsTheOperationsOfTheModel) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.cost = {.flops_per_token = 500, .peak_flops_per_second = 1e6};
+  h.replica.on_step = [&](uint64_t step) {
+    h.clock.Advance(Seconds(1));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  const ProgressReport progress = h.worker_status.progress();
+  ASSERT_GT(progress.tokens_per_second, 0);
+  EXPECT_DOUBLE_EQ(progress.model_flops_per_second, 500 * progress.tokens_per_second);
+  EXPECT_EQ(progress.peak_flops_per_second, 1e6);
+}
+
 TEST(OuterSyncTest, StopEndsAfterTheInnerStep) {
   Harness h;
   h.coordinator.SeedWith(1.0F);

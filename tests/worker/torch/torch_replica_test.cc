@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/model_shape.h"
 #include "tests/worker/torch/tiny_run.h"
 
 namespace atl {
@@ -49,6 +50,16 @@ TEST(TorchReplicaTest, LearnsAShortText) {
   const auto evaluation = replica->Evaluate(10);
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_LT(evaluation->loss, 0.8);
+}
+
+TEST(TorchReplicaTest, KnowsWhatTrainingCosts) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("cost"));
+  const ComputeCost cost = Make(options)->compute_cost();
+  EXPECT_EQ(cost.flops_per_token, ShapeOf(options.run.model)->TrainingFlopsPerToken());
+  EXPECT_GT(cost.peak_flops_per_second, 1e8) << "any processor multiplies faster";
+  EXPECT_LT(cost.peak_flops_per_second, 1e16);
+  options.dataset_folder.clear();  // a model that only writes text
+  EXPECT_EQ(Make(options)->compute_cost().peak_flops_per_second, 0);
 }
 
 TEST(TorchReplicaTest, OneSeedIsOneRun) {
