@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/model_shape.h"
 #include "protos/config/check_codecs.h"
+#include "protos/config/check_evaluation.h"
 #include "protos/config/check_rounds.h"
 #include "protos/config/check_sync.h"
 #include "protos/config/check_trust.h"
@@ -179,6 +180,7 @@ std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config) {
   for (ConfigProblem& problem : CheckRounds(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckCodecs(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckSync(config)) problems.push_back(std::move(problem));
+  for (ConfigProblem& problem : CheckEvaluation(config)) problems.push_back(std::move(problem));
   for (ConfigProblem& problem : CheckTrust(config)) problems.push_back(std::move(problem));
   return problems;
 }

@@ -2,11 +2,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "core/run_options.h"
 #include "protos/config/check.h"
+#include "protos/config/check_evaluation.h"
 #include "protos/config/defaults.h"
 #include "protos/config/model_options.h"
 #include "protos/config/problem.h"
@@ -58,16 +57,6 @@ static_assert(As<EvaluatedBy>(v1::EVALUATED_BY_EVALUATOR) == EvaluatedBy::kEvalu
 
 static_assert(As<SequenceBounds>(v1::SEQUENCE_BOUNDS_ACROSS_FILES) == SequenceBounds::kAcrossFiles &&
               v1::SequenceBounds_MAX == v1::SEQUENCE_BOUNDS_ACROSS_FILES);
-
-/// "hellaswag, mmlu" as a list.
-std::vector<std::string> TaskNames(const std::string& text) {
-  std::vector<std::string> names;
-  for (const absl::string_view name : absl::StrSplit(text, ',')) {
-    const absl::string_view stripped = absl::StripAsciiWhitespace(name);
-    if (!stripped.empty()) names.emplace_back(stripped);
-  }
-  return names;
-}
 
 InnerOptions InnerOf(const v1::InnerSection& inner) {
   InnerOptions options;

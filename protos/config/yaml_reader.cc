@@ -29,6 +29,25 @@ std::string_view ExampleOf(std::string_view path) {
   return "";
 }
 
+/// Texts of several names, which a file may also give as a list.
+bool IsListOfNames(std::string_view path) { return path == "evaluation.tasks"; }
+
+/// A list of words as the text with commas; any other node as it is.
+YamlNode AsText(const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::kSequence) return node;
+  YamlNode text;
+  text.kind = YamlNode::Kind::kScalar;
+  text.line = node.line;
+  text.quoted = true;
+  std::vector<std::string> words;
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::kScalar) return node;
+    words.push_back(item.scalar);
+  }
+  text.scalar = absl::StrJoin(words, ", ");
+  return text;
+}
+
 class Reader {
  public:
   YamlReading Read(const YamlNode& root, Message* message) {
@@ -79,13 +98,15 @@ class Reader {
       return Section(entry.value, child, entry.line,
                      message->GetReflection()->MutableMessage(message, field));
     }
-    if (entry.value.kind != YamlNode::Kind::kScalar) {
-      const bool nothing = entry.value.kind == YamlNode::Kind::kNull;
-      return Problem(
-          child, entry.line,
-          absl::StrCat(nothing ? "has no value" : "has the wrong type", "; allowed: ", AllowedText(field)));
+    const YamlNode value = IsListOfNames(child) ? AsText(entry.value) : entry.value;
+    if (value.kind != YamlNode::Kind::kScalar) {
+      const bool nothing = value.kind == YamlNode::Kind::kNull;
+      return Problem(child, entry.line,
+                     absl::StrCat(nothing ? "has no value" : "has the wrong type", "; allowed: ",
+                                  IsListOfNames(child) ? "names as a text with commas or as a list"
+                                                       : AllowedText(field)));
     }
-    std::string complaint = SetFromText(field, entry.value.scalar, entry.value.quoted, message);
+    std::string complaint = SetFromText(field, value.scalar, value.quoted, message);
     if (!complaint.empty()) return Problem(child, entry.line, std::move(complaint));
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) OldWord(entry, child, field);
   }
