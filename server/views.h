@@ -161,6 +161,7 @@ struct StatusView {
   std::vector<EvaluationView> evaluations;
   std::vector<EvaluationView> abandoned_evaluations = {};
   std::optional<EvaluationView> first_evaluation;
+  std::optional<EvaluationView> scored = {};  // the newest that led to the head and has scores of tasks
   std::string data_directory;
   std::string storage_error;
   uint32_t live_trainers = 0;

@@ -129,7 +129,13 @@ absl::StatusOr<std::vector<MetricPointView>> EvaluationSource::Next() {
     const auto record = store_->ReadRound(FragmentId(0), evaluation.version);
     if (record.ok()) point.committed_tokens = record->committed_tokens;
   }
-  return std::vector<MetricPointView>{std::move(point)};
+  std::vector<MetricPointView> points = {point};
+  for (const TaskScore& score : evaluation.tasks) {
+    point.name = absl::StrFormat("task/%s/%s", score.task, score.metric);
+    point.value = score.value;
+    points.push_back(point);
+  }
+  return points;
 }
 
 absl::Status ExportInOrder(std::vector<std::unique_ptr<MetricSource>> sources,

@@ -65,7 +65,7 @@ class DurationSource final : public MetricSource {
   std::deque<EventEntry> page_;
 };
 
-/// The validation loss of every version that was evaluated.
+/// The validation loss of every version that was evaluated, and "task/NAME/METRIC" for the scores of tasks.
 class EvaluationSource final : public MetricSource {
  public:
   EvaluationSource(RunStore* store, std::vector<EvaluationView> evaluations);

@@ -41,6 +41,33 @@ RoundSummaryView DecodeRound(const json& object) {
   return round;
 }
 
+json EncodeEvaluation(const EvaluationView& evaluation) {
+  json object = {
+      {"version", evaluation.version.value()}, {"loss", evaluation.loss}, {"tokens", evaluation.tokens}};
+  for (const TaskScore& score : evaluation.tasks) {
+    object["tasks"].push_back({{"task", score.task},
+                               {"metric", score.metric},
+                               {"value", score.value},
+                               {"standard_error", score.standard_error},
+                               {"questions", score.questions}});
+  }
+  return object;
+}
+
+EvaluationView DecodeEvaluation(const json& object) {
+  EvaluationView evaluation{.version = Version(object.value("version", uint64_t{0})),
+                            .loss = object.value("loss", 0.0),
+                            .tokens = object.value("tokens", uint64_t{0})};
+  for (const json& score : object.value("tasks", json::array())) {
+    evaluation.tasks.push_back({.task = score.value("task", std::string()),
+                                .metric = score.value("metric", std::string()),
+                                .value = score.value("value", 0.0),
+                                .standard_error = score.value("standard_error", 0.0),
+                                .questions = score.value("questions", uint64_t{0})});
+  }
+  return evaluation;
+}
+
 EventView DecodeObject(const json& object) {
   EventView event;
   event.sequence = object.at("sequence").get<uint64_t>();
@@ -53,9 +80,7 @@ EventView DecodeObject(const json& object) {
   event.version = Version(object.value("version", uint64_t{0}));
   if (const auto it = object.find("round"); it != object.end()) event.round = DecodeRound(*it);
   if (const auto it = object.find("evaluation"); it != object.end()) {
-    event.evaluation = EvaluationView{.version = Version(it->value("version", uint64_t{0})),
-                                      .loss = it->value("loss", 0.0),
-                                      .tokens = it->value("tokens", uint64_t{0})};
+    event.evaluation = DecodeEvaluation(*it);
   }
   return event;
 }
@@ -72,11 +97,7 @@ std::string EncodeEvent(const EventView& event) {
   if (event.fragment != FragmentId()) object["fragment"] = event.fragment.value();
   if (event.version != Version()) object["version"] = event.version.value();
   if (event.round) object["round"] = EncodeRound(*event.round);
-  if (event.evaluation) {
-    object["evaluation"] = {{"version", event.evaluation->version.value()},
-                            {"loss", event.evaluation->loss},
-                            {"tokens", event.evaluation->tokens}};
-  }
+  if (event.evaluation) object["evaluation"] = EncodeEvaluation(*event.evaluation);
   // A worker's words end up in messages; what is not UTF-8 in them is replaced, not thrown about.
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -3,9 +3,22 @@
 #include <algorithm>
 
 namespace atl {
+
+EvaluationPolicy EvaluationPolicyOf(const RunOptions& run) {
+  return {.by = run.evaluated_by,
+          .every = run.evaluation_every,
+          .tasks_every = run.evaluation_tasks.empty() ? 0 : run.evaluation_tasks_every};
+}
+
 bool EvaluationAssignment::Due(Version version, bool last) const {
   if (version == Version(0) || last) return true;
-  return every_ > 0 && version.value() % every_ == 0;
+  return policy_.every > 0 && version.value() % policy_.every == 0;
+}
+
+bool EvaluationAssignment::TasksDue(Version version, bool last) const {
+  if (policy_.tasks_every == 0) return false;
+  if (version == Version(0) || last) return true;
+  return policy_.every > 0 && version.value() % (uint64_t{policy_.every} * policy_.tasks_every) == 0;
 }
 
 bool EvaluationAssignment::Assign(const WorkerName& worker, WorkerRole role, Version version, bool last,

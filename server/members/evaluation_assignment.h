@@ -22,6 +22,14 @@ enum class EvaluationWorth : uint8_t {
   kUnasked,  // nobody asked this worker for this version
 };
 
+/// When a run evaluates (EvaluationSection of run.proto).
+struct EvaluationPolicy {
+  EvaluatedBy by = EvaluatedBy::kWorker;
+  uint32_t every = 1;        // versions
+  uint32_t tasks_every = 0;  // evaluations; 0: the run has no tasks
+};
+EvaluationPolicy EvaluationPolicyOf(const RunOptions& run);
+
 /// Which published versions are evaluated, and by whom: version 0, every `every`-th, and the last one. With
 /// EvaluatedBy::kWorker one live trainer has the assignment for a version, the first in the order of
 /// partitions, and keeps it while it lives; with kEvaluator every evaluator that pulls the version has it.
@@ -36,12 +44,9 @@ class EvaluationAssignment {
   static constexpr double kEventBurst = 10;
   static constexpr Duration kEventInterval = Seconds(60);
 
-  EvaluationAssignment(EvaluatedBy by, uint32_t every) : by_(by), every_(every) {}
+  explicit EvaluationAssignment(const EvaluationPolicy& policy) : policy_(policy) {}
   /// For assignments that nobody has yet.
-  void Configure(EvaluatedBy by, uint32_t every) {
-    by_ = by;
-    every_ = every;
-  }
+  void Configure(const EvaluationPolicy& policy) { policy_ = policy; }
 
   /// After a restart, when every known report was told. It is not on record who was asked, and an evaluation
   /// may be under way: each of `workers`, the members before that could have been asked, may report the
@@ -50,9 +55,12 @@ class EvaluationAssignment {
 
   /// False: Assign asks no worker of this role for the version.
   bool Wanted(WorkerRole role, Version version, bool last) const {
-    const WorkerRole asked = by_ == EvaluatedBy::kEvaluator ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
+    const WorkerRole asked =
+        policy_.by == EvaluatedBy::kEvaluator ? WorkerRole::kEvaluator : WorkerRole::kTrainer;
     return role == asked && Due(version, last) && !HasReport(version);
   }
+  /// Whether the evaluation of this version includes the tasks: the first, every `tasks_every`-th, the last.
+  bool TasksDue(Version version, bool last) const;
   /// `live`: the live trainers, in order of partitions. `last`: no version will follow. True asks this
   /// worker.
   bool Assign(const WorkerName& worker, WorkerRole role, Version version, bool last,
@@ -74,8 +82,7 @@ class EvaluationAssignment {
   bool Due(Version version, bool last) const;
   void Ask(const WorkerName& worker, Version version);
 
-  EvaluatedBy by_;
-  uint32_t every_;
+  EvaluationPolicy policy_;
   std::set<Version> reported_;
   std::map<Version, WorkerName> holders_;
   std::map<WorkerName, std::set<Version>> asked_;

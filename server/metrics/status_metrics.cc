@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace atl {
@@ -10,6 +11,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 constexpr char kRunInfo[] = "atoll_run_info";
+constexpr char kTaskScore[] = "atoll_task_score";
 constexpr char kOpen[] = "atoll_round_open_seconds";
 constexpr char kDeadline[] = "atoll_round_deadline_seconds";
 constexpr char kArrived[] = "atoll_round_arrived_contributions";
@@ -35,6 +37,10 @@ void StatusMetrics::AddRun() {
   train_loss_ = add("atoll_train_loss", "Mean training loss of the newest round, nats per token.");
   validation_loss_ =
       add("atoll_validation_loss", "Loss of the published parameters on held-out text, nats per token.");
+  registry_->Declare(MetricType::kGauge, kTaskScore,
+                     "Score of the newest published parameters that the tasks of evaluation.tasks were run "
+                     "on: the share of questions that are answered rightly.",
+                     {"task", "metric"});
   tokens_per_second_ =
       add("atoll_tokens_per_second",
           "Tokens per second over the last rounds. Falls while the open round takes longer; 0 while nobody "
@@ -90,6 +96,7 @@ void StatusMetrics::RefreshRun(const StatusView& status) {
   const double train_loss = status.rounds.empty() ? 0 : status.rounds.back().train_loss;
   train_loss_.Set(train_loss != 0 ? train_loss : kUnknown);
   validation_loss_.Set(status.evaluations.empty() ? kUnknown : status.evaluations.back().loss);
+  RefreshTasks(status);
   tokens_per_second_.Set(status.tokens_per_second);
   learning_rate_.Set(status.learning_rate);
   eta_.Set(status.eta_seconds > 0 ? status.eta_seconds : kUnknown);
@@ -99,6 +106,23 @@ void StatusMetrics::RefreshRun(const StatusView& status) {
   pushed_.Follow(static_cast<double>(status.push_bytes));
   pulled_.Follow(static_cast<double>(status.pull_bytes));
   data_parallel_.Follow(static_cast<double>(status.data_parallel_bytes));
+}
+
+void StatusMetrics::RefreshTasks(const StatusView& status) {
+  const std::vector<TaskScore> scores = status.scored ? status.scored->tasks : std::vector<TaskScore>();
+  std::erase_if(task_scores_, [&](const auto& shown) {
+    const bool known = std::ranges::any_of(scores, [&](const TaskScore& score) {
+      return score.task == shown.first.first && score.metric == shown.first.second;
+    });
+    if (!known) registry_->RemoveGauge(kTaskScore, shown.second);
+    return !known;
+  });
+  for (const TaskScore& score : scores) {
+    auto [it, added] = task_scores_.try_emplace({score.task, score.metric});
+    if (added)
+      it->second = registry_->AddGauge(kTaskScore, "", {{"task", score.task}, {"metric", score.metric}});
+    it->second.Set(score.value);
+  }
 }
 
 void StatusMetrics::ShowPrivacy(const std::optional<PrivacyView>& privacy) {

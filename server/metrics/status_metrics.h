@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "monitoring/metrics.h"
@@ -36,6 +37,7 @@ class StatusMetrics {
   void AddRounds();
   void RefreshRun(const StatusView& status);
   void ShowPrivacy(const std::optional<PrivacyView>& privacy);
+  void RefreshTasks(const StatusView& status);
   void RefreshRound(const FragmentStatusView& fragment);
   void RefreshDisk(const std::string& directory);
 
@@ -57,6 +59,7 @@ class StatusMetrics {
   MirroredCounter pulled_;
   MirroredCounter data_parallel_;
   std::map<FragmentId, RoundGauges> rounds_;
+  std::map<std::pair<std::string, std::string>, Gauge> task_scores_;  // by task and metric
   MemberMetrics members_;
 };
 

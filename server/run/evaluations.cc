@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/human.h"
 #include "core/known_loss.h"
 #include "server/members/member_lists.h"
+#include "server/run/task_score_check.h"
 
 namespace atl {
 namespace {
@@ -48,27 +52,57 @@ void Evaluations::Take(const WorkerName& worker, const HeartbeatCall& call, Mono
                                     core_.evaluation_assignment.ignored()));
       continue;
     }
-    core_.statistics.AddEvaluation({.version = evaluation.version,
-                                    .loss = evaluation.loss,
-                                    .tokens = evaluation.tokens,
-                                    .unix_ns = unix_ns,
-                                    .tasks = evaluation.tasks});
-    core_.evaluation_assignment.Reported(evaluation.version);
-    effects.evaluations.push_back({.fragment = FragmentId(0),
-                                   .version = evaluation.version,
-                                   .loss = evaluation.loss,
-                                   .tokens = evaluation.tokens,
-                                   .unix_ns = unix_ns,
-                                   .tasks = evaluation.tasks});
-    effects.Event(EventKind::kEvaluated, worker,
-                  absl::StrFormat("version %d has validation loss %s", evaluation.version.value(),
-                                  LossText(evaluation.loss)));
-    effects.events.back().version = evaluation.version;
-    effects.events.back().evaluation = EvaluationView{.version = evaluation.version,
-                                                      .loss = evaluation.loss,
-                                                      .tokens = evaluation.tokens,
-                                                      .tasks = evaluation.tasks};
+    Count(worker, evaluation, now, unix_ns, effects);
   }
+}
+
+void Evaluations::DropBadScores(const WorkerName& worker, EvaluationReport& evaluation, MonoTime now,
+                                Effects& effects) {
+  std::vector<TaskScore> good;
+  absl::Status bad;
+  for (TaskScore& score : evaluation.tasks) {
+    absl::Status checked = CheckTaskScore(score, core_.configs.run().evaluation_tasks);
+    const bool twice = std::ranges::any_of(
+        good, [&](const TaskScore& one) { return one.task == score.task && one.metric == score.metric; });
+    if (checked.ok() && twice) {
+      checked = absl::InvalidArgumentError(absl::StrFormat("%s %s is given twice", score.task, score.metric));
+    } else if (checked.ok() && good.size() == kMaxTaskMetrics) {
+      checked = absl::InvalidArgumentError(absl::StrFormat("more than %d are given", kMaxTaskMetrics));
+    }
+    if (checked.ok()) good.push_back(std::move(score));
+    if (bad.ok()) bad = std::move(checked);
+  }
+  const size_t dropped = evaluation.tasks.size() - good.size();
+  evaluation.tasks = std::move(good);
+  if (dropped == 0 || !core_.evaluation_assignment.NoteIgnored(now)) return;
+  effects.Event(EventKind::kUnknown, worker,
+                absl::StrFormat("%s for version %d from worker '%s' %s ignored: %s",
+                                Counted(dropped, "task score"), evaluation.version.value(), worker,
+                                dropped == 1 ? "is" : "are", std::string(bad.message())));
+}
+
+void Evaluations::Count(const WorkerName& worker, EvaluationReport evaluation, MonoTime now, int64_t unix_ns,
+                        Effects& effects) {
+  DropBadScores(worker, evaluation, now, effects);
+  const EvaluationView view{.version = evaluation.version,
+                            .loss = evaluation.loss,
+                            .tokens = evaluation.tokens,
+                            .unix_ns = unix_ns,
+                            .tasks = std::move(evaluation.tasks)};
+  core_.statistics.AddEvaluation(view);
+  core_.evaluation_assignment.Reported(view.version);
+  effects.evaluations.push_back({.fragment = FragmentId(0),
+                                 .version = view.version,
+                                 .loss = view.loss,
+                                 .tokens = view.tokens,
+                                 .unix_ns = unix_ns,
+                                 .tasks = view.tasks});
+  std::string text =
+      absl::StrFormat("version %d has validation loss %s", view.version.value(), LossText(view.loss));
+  for (const TaskScore& score : view.tasks) absl::StrAppend(&text, ", ", TaskScoreText(score));
+  effects.Event(EventKind::kEvaluated, worker, text);
+  effects.events.back().version = view.version;
+  effects.events.back().evaluation = view;
 }
 
 void Evaluations::Watch(MonoTime now, Effects& effects) {
@@ -91,6 +125,16 @@ bool Evaluations::Awaited() const {
   if (core_.configs.run().evaluation_every == 0 || !LiveOf(core_.members, WorkerRole::kEvaluator).empty())
     return false;
   return !core_.Finished() || !core_.evaluation_assignment.HasReport(core_.fragments.front().head());
+}
+
+bool Evaluations::TasksRun() const {
+  const Version last = core_.fragments.front().head();
+  if (!core_.evaluation_assignment.TasksDue(last, /*last=*/true)) return false;
+  const std::vector<const Member*> live = core_.members.membership().Live();
+  return std::ranges::any_of(live, [&](const Member* member) {
+    return core_.members.FindAccount(member->name).progress.phase == WorkerPhase::kEvaluating &&
+           core_.evaluation_assignment.Weigh(member->name, last) == EvaluationWorth::kTaken;
+  });
 }
 
 bool Evaluations::EvaluatorLeft() const {

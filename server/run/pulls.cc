@@ -76,6 +76,7 @@ RoundPlan Pulls::Deliver(const WorkerName& worker, FragmentId id, Version versio
   }
   if (id == FragmentId(0)) {
     plan.evaluate = AssignEvaluation(*member, version, fragment.finished());
+    plan.run_tasks = plan.evaluate && core_.evaluation_assignment.TasksDue(version, fragment.finished());
   }
   return plan;
 }

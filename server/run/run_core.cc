@@ -30,7 +30,7 @@ RunCore::RunCore(const CoordinatorStateOptions& with)
       configs(with.config, with.earlier_configs),
       members(&configs, with.identity),
       statistics(&configs),
-      evaluation_assignment(with.config->run.evaluated_by, with.config->run.evaluation_every),
+      evaluation_assignment(EvaluationPolicyOf(with.config->run)),
       privacy(with.fragments) {}
 
 bool RunCore::Finished() const {

@@ -109,6 +109,11 @@ bool RunProgress::BudgetSpent(const FragmentRound& fragment) const {
          core_.statistics.committed_tokens(id) >= core_.statistics.committed_tokens(counted.layout().id);
 }
 
+MonoTime RunProgress::evaluation_due() const {
+  const Duration loss = core_.options.final_evaluation_wait;
+  return *finished_at_ + (evaluations_.TasksRun() ? std::max(loss, kFinalTasksWait) : loss);
+}
+
 void RunProgress::AnnounceEnd(MonoTime now, Effects& effects) {
   if (end_announced_ || !core_.Finished()) return;
   const Version last = core_.fragments.front().head();

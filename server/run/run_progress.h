@@ -42,10 +42,10 @@ class RunProgress {
     end_announced_ = false;
   }
   bool end_announced() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) { return end_announced_; }
+  /// Tasks may take far longer than the loss.
+  static constexpr Duration kFinalTasksWait = Seconds(24 * 3600);
   /// Until when the end is not announced without an evaluation. Only of a finished run.
-  MonoTime evaluation_due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) {
-    return *finished_at_ + core_.options.final_evaluation_wait;
-  }
+  MonoTime evaluation_due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   MonoTime finished_at() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) { return *finished_at_; }
 
  private:

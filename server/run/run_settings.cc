@@ -45,8 +45,7 @@ void RunSettings::Configure(ConfigPtr config, Effects& effects) {
   MutexLock lock(&core_.mutex);
   core_.configs.Add(std::move(config));
   core_.members.Configured();
-  core_.evaluation_assignment.Configure(core_.configs.run().evaluated_by,
-                                        core_.configs.run().evaluation_every);
+  core_.evaluation_assignment.Configure(EvaluationPolicyOf(core_.configs.run()));
   effects.rounds_changed = true;
 }
 

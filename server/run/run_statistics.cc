@@ -124,8 +124,11 @@ void RunStatistics::Restore(const std::vector<RoundRecord>& rounds,
   rounds_.assign(summaries.begin(), summaries.end());
   KeepNewest(rounds_, kKeptRounds);
   for (const EvaluationEntry& entry : evaluations) {
-    AddEvaluation(
-        {.version = entry.version, .loss = entry.loss, .tokens = entry.tokens, .unix_ns = entry.unix_ns});
+    AddEvaluation({.version = entry.version,
+                   .loss = entry.loss,
+                   .tokens = entry.tokens,
+                   .unix_ns = entry.unix_ns,
+                   .tasks = entry.tasks});
   }
 }
 
@@ -207,6 +210,7 @@ void RunStatistics::Describe(uint32_t history, StatusView& status) const {
   status.rounds.clear();
   status.evaluations.clear();
   status.abandoned_evaluations.clear();
+  status.scored.reset();
   for (auto it = rounds_.rbegin(); it != rounds_.rend() && status.rounds.size() < history; ++it) {
     if (IsAncestorOfHead(it->fragment, it->version)) status.rounds.push_back(*it);
   }
@@ -214,6 +218,8 @@ void RunStatistics::Describe(uint32_t history, StatusView& status) const {
   for (auto it = evaluations_.rbegin(); it != evaluations_.rend(); ++it) {
     std::vector<EvaluationView>& line =
         IsAncestorOfHead(kCounted, it->first) ? status.evaluations : status.abandoned_evaluations;
+    if (!status.scored && !it->second.tasks.empty() && &line == &status.evaluations)
+      status.scored = it->second;
     if (status.evaluations.size() < history && line.size() < history) line.push_back(it->second);
   }
   std::ranges::reverse(status.evaluations);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "core/known_loss.h"
 #include "nlohmann/json.hpp"
@@ -69,6 +71,35 @@ json Validation(const LossCurve& curve, const std::vector<CurvePoint>& points,
     columns["loss"].push_back(Rounded(evaluation.loss));
   }
   return columns;
+}
+
+/// A series for each metric of each task.
+json Tasks(const LossCurve& curve, const std::vector<CurvePoint>& points,
+           const std::vector<EvaluationView>& evaluations) {
+  std::map<std::pair<std::string, std::string>, json> series;
+  const std::vector<Anchor> anchors = Anchors(curve, points);
+  for (const EvaluationView& evaluation : evaluations) {
+    const std::optional<double> tokens = TokensAt(anchors, evaluation.version);
+    if (!tokens) continue;  // its round is not drawn yet
+    for (const TaskScore& score : evaluation.tasks) {
+      json& one = series[{score.task, score.metric}];
+      one["version"].push_back(evaluation.version.value());
+      one["tokens"].push_back(*tokens);
+      one["unixSeconds"].push_back(UnixSeconds(evaluation.unix_ns));
+      one["abandoned"].push_back(
+          curve.Abandoned(evaluation.version, static_cast<uint64_t>(std::max(0.0, *tokens))));
+      one["value"].push_back(Rounded(score.value));
+      one["error"].push_back(Rounded(score.standard_error));
+      one["questions"].push_back(score.questions);
+    }
+  }
+  json list = json::array();
+  for (auto& [name, one] : series) {
+    one["task"] = name.first;
+    one["metric"] = name.second;
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 json Restores(const LossCurve& curve) {
@@ -194,11 +225,17 @@ std::vector<CurvePoint> LossCurve::Points() const {
 
 std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations) {
   const std::vector<CurvePoint> points = curve.Points();
-  json out = {{"stride", curve.stride()},    {"version", json::array()},
-              {"tokens", json::array()},     {"unixSeconds", json::array()},
-              {"loss", json::array()},       {"epoch", json::array()},
-              {"abandoned", json::array()},  {"workers", json::array()},
-              {"restores", Restores(curve)}, {"validation", Validation(curve, points, evaluations)}};
+  json out = {{"stride", curve.stride()},
+              {"version", json::array()},
+              {"tokens", json::array()},
+              {"unixSeconds", json::array()},
+              {"loss", json::array()},
+              {"epoch", json::array()},
+              {"abandoned", json::array()},
+              {"workers", json::array()},
+              {"restores", Restores(curve)},
+              {"validation", Validation(curve, points, evaluations)},
+              {"tasks", Tasks(curve, points, evaluations)}};
   for (const CurvePoint& point : points) {
     out["version"].push_back(point.version.value());
     out["tokens"].push_back(point.committed_tokens);

@@ -80,7 +80,8 @@ class LossCurve {
 /// The losses of versions that were evaluated, with what the curve and the evaluations know, as JSON: columns
 /// `version`, `tokens`, `unixSeconds`, `loss`, `epoch`, `abandoned` (by a later restore), one in `workers`
 /// for each worker (null: it had no part); `validation` likewise; `restores` with `version`, `tokens`,
-/// `unixSeconds`, `reason`; `stride`.
+/// `unixSeconds`, `reason`; `tasks` with `task`, `metric` and the columns `version`, `tokens`, `unixSeconds`,
+/// `abandoned`, `value`, `error` (standard error; 0: not known), `questions`; `stride`.
 std::string CurveJson(const LossCurve& curve, const std::vector<EvaluationView>& evaluations);
 
 }  // namespace atl

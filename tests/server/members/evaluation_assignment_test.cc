@@ -26,7 +26,7 @@ TEST(SeedGrant, StaysWithItsHolderAndPassesOn) {
 }
 
 TEST(EvaluationAssignment, FirstEveryNthAndLast) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 3);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 3});
   const Names live{"b", "a"};  // in order of their partitions
   const auto evaluates = [&](const char* name, uint64_t version, bool last = false) {
     return assignment.Assign(name, WorkerRole::kTrainer, Version(version), last, live);
@@ -40,8 +40,33 @@ TEST(EvaluationAssignment, FirstEveryNthAndLast) {
   EXPECT_FALSE(evaluates("b", 3)) << "it is known already";
 }
 
+TEST(EvaluationAssignment, TasksComeWithTheFirstEveryNthAndTheLast) {
+  const EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 3, .tasks_every = 2});
+  std::vector<uint64_t> due;
+  for (uint64_t version = 0; version < 20; ++version) {
+    if (assignment.TasksDue(Version(version), /*last=*/false)) due.push_back(version);
+  }
+  EXPECT_EQ(due, (std::vector<uint64_t>{0, 6, 12, 18}));
+  EXPECT_TRUE(assignment.TasksDue(Version(7), /*last=*/true));
+  const EvaluationAssignment ends({.by = EvaluatedBy::kWorker, .every = 0, .tasks_every = 1});
+  EXPECT_TRUE(ends.TasksDue(Version(0), false));
+  EXPECT_FALSE(ends.TasksDue(Version(1), false));
+  EXPECT_TRUE(ends.TasksDue(Version(1), true));
+  // Both are 32 bits wide: their product must not overflow to a small number.
+  const EvaluationAssignment rare({.by = EvaluatedBy::kWorker, .every = 1u << 16, .tasks_every = 1u << 16});
+  EXPECT_FALSE(rare.TasksDue(Version(1u << 16), false));
+}
+
+TEST(EvaluationAssignment, NoTasksWithoutNames) {
+  RunOptions run;
+  run.evaluation_tasks_every = 1;
+  EXPECT_FALSE(EvaluationAssignment(EvaluationPolicyOf(run)).TasksDue(Version(0), true));
+  run.evaluation_tasks = {"mmlu"};
+  EXPECT_TRUE(EvaluationAssignment(EvaluationPolicyOf(run)).TasksDue(Version(0), true));
+}
+
 TEST(EvaluationAssignment, PassesToALivingOne) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 1);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 1});
   EXPECT_TRUE(assignment.Assign("a", WorkerRole::kTrainer, Version(1), false, Names{"a", "b"}));
   EXPECT_EQ(assignment.Holder(Version(1)), "a");
   EXPECT_TRUE(assignment.Assign("b", WorkerRole::kTrainer, Version(1), false, Names{"b"}));
@@ -50,21 +75,21 @@ TEST(EvaluationAssignment, PassesToALivingOne) {
 }
 
 TEST(EvaluationAssignment, ZeroIsFirstAndLastOnly) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 0);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 0});
   EXPECT_TRUE(assignment.Assign("a", WorkerRole::kTrainer, Version(0), false, Names{"a"}));
   EXPECT_FALSE(assignment.Assign("a", WorkerRole::kTrainer, Version(7), false, Names{"a"}));
   EXPECT_TRUE(assignment.Assign("a", WorkerRole::kTrainer, Version(8), true, Names{"a"}));
 }
 
 TEST(EvaluationAssignment, EvaluatorsRelieveTheTrainers) {
-  EvaluationAssignment assignment(EvaluatedBy::kEvaluator, 1);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kEvaluator, .every = 1});
   EXPECT_FALSE(assignment.Assign("a", WorkerRole::kTrainer, Version(0), false, Names{"a"}));
   EXPECT_TRUE(assignment.Assign("e", WorkerRole::kEvaluator, Version(0), false, Names{"a"}));
   EXPECT_FALSE(assignment.Assign("o", WorkerRole::kObserver, Version(0), false, Names{"a"}));
 }
 
 TEST(EvaluationAssignment, CountsOnceAndOnlyFromTheWorkerThatWasAsked) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 2);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 2});
   const Names live{"a", "b"};
   EXPECT_EQ(assignment.Weigh("a", Version(2)), EvaluationWorth::kUnasked) << "it has not pulled the version";
   EXPECT_TRUE(assignment.Assign("a", WorkerRole::kTrainer, Version(2), false, live));
@@ -78,7 +103,7 @@ TEST(EvaluationAssignment, CountsOnceAndOnlyFromTheWorkerThatWasAsked) {
 }
 
 TEST(EvaluationAssignment, PassingOnKeepsTheRightToReport) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 1);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 1});
   EXPECT_TRUE(assignment.Assign("a", WorkerRole::kTrainer, Version(1), false, Names{"a", "b"}));
   EXPECT_TRUE(assignment.Assign("b", WorkerRole::kTrainer, Version(1), false, Names{"b"}));
   EXPECT_EQ(assignment.Weigh("a", Version(1)), EvaluationWorth::kTaken);
@@ -94,7 +119,7 @@ TEST(EvaluationAssignment, PassingOnKeepsTheRightToReport) {
 }
 
 TEST(EvaluationAssignment, AfterARestartTheNewestDueVersionsMayBeReported) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 10);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 10});
   assignment.Reported(Version(500));
   assignment.Inherit(Version(503), /*last=*/true, {"a"});
   EXPECT_EQ(assignment.Weigh("a", Version(503)), EvaluationWorth::kTaken) << "the last one is due";
@@ -107,7 +132,7 @@ TEST(EvaluationAssignment, AfterARestartTheNewestDueVersionsMayBeReported) {
 }
 
 TEST(EvaluationAssignment, FewIgnoredReportsAreWorthAnEvent) {
-  EvaluationAssignment assignment(EvaluatedBy::kWorker, 1);
+  EvaluationAssignment assignment({.by = EvaluatedBy::kWorker, .every = 1});
   const MonoTime start = MonoTime(Seconds(1000));
   int events = 0;
   for (int i = 0; i < 1000; ++i) events += assignment.NoteIgnored(start) ? 1 : 0;

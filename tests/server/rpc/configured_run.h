@@ -16,6 +16,7 @@ model: {gpt: {layers: 1, heads: 1, width: 8, context: 8, vocabulary: 256}}
 data: {tokenizer: bytes, partitions: 8}
 inner: {steps: 2, learning_rate: 1e-3, warmup_steps: 10, batch: 4}
 codec: {push: fp32, pull_delta: none}
+evaluation: {tasks: [hellaswag, mmlu], tasks_every: 1}
 checkpoint: {shards: 2}
 )";
 

@@ -53,6 +53,33 @@ RoundDetailView RestoreTo(uint64_t version, uint64_t tokens) {
   return restore;
 }
 
+TEST(LossCurveTest, ScoresOfTasksAreASeriesForEachMetric) {
+  LossCurve curve;
+  curve.Add(RoundOf(1, 4, 5));
+  curve.Add(RoundOf(2, 3, 4));
+  const TaskScore acc{
+      .task = "mmlu", .metric = "acc", .value = 0.25, .standard_error = 0.125, .questions = 8};
+  TaskScore later = acc;
+  later.value = 0.5;
+  later.standard_error = 0;
+  TaskScore other = acc;
+  other.metric = "answers_acc";
+  const json out =
+      json::parse(CurveJson(curve, {{.version = Version(0), .loss = 5, .tasks = {acc}},
+                                    {.version = Version(1), .loss = 4},
+                                    {.version = Version(2), .loss = 3, .tasks = {later, other}}}));
+  ASSERT_EQ(out["tasks"].size(), 2u);
+  EXPECT_EQ(out["tasks"][0]["metric"], "acc");
+  EXPECT_EQ(out["tasks"][0]["version"], (json{0, 2}));
+  EXPECT_EQ(out["tasks"][0]["tokens"], (json{0, 200}));
+  EXPECT_EQ(out["tasks"][0]["value"], (json{0.25, 0.5}));
+  EXPECT_EQ(out["tasks"][0]["error"], (json{0.125, 0}));
+  EXPECT_EQ(out["tasks"][0]["questions"], (json{8, 8}));
+  EXPECT_EQ(out["tasks"][1]["task"], "mmlu");
+  EXPECT_EQ(out["tasks"][1]["version"], (json{2}));
+  EXPECT_EQ(json::parse(CurveJson(curve, {}))["tasks"], json::array());
+}
+
 TEST(LossCurveTest, ARestoreHasNoPointAndIsPassed) {
   LossCurve curve;
   curve.Add(RestoreTo(7, 300));
