@@ -28,6 +28,9 @@ const HelpText& ProgramHelp() {
                     "Train until the run is finished; run the same command again after a crash"},
                    {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval",
                     "Evaluate published versions; no round waits for this process"},
+                   {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval --task "
+                    "hellaswag=hellaswag_val.jsonl --tokenizer tokenizer.json",
+                    "The same, with a task of evaluation.tasks"},
                    {"atoll-worker generate --prompt \"Once \"",
                     "Write text with the current model, as atoll-model does"}},
       .notes =
@@ -46,6 +49,7 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "Threads for computation; 0: LibTorch's choice. Give each process its share of the cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
+  AddTaskFlags(app, flags.tasks);
 }
 
 /// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means.
@@ -81,6 +85,7 @@ int Main(int argc, char** argv) {
       TakeOverOptions(app, *generating);
       SettleGenerateFlags(*generating, generate);
     }
+    TaskFilesOf(worker.tasks);
     if (generating->parsed() || (!worker.data.empty() && !worker.member.state_dir.empty())) return;
     throw CLI::RequiredError(worker.data.empty() ? "--data" : "--state-dir");
   };

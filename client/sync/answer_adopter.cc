@@ -114,7 +114,7 @@ absl::Status AnswerAdopter::NoteFirst(uint64_t counted_to) {
   state_.committed_at = counted_to;
   state_.schedule->SetSteps(plan.inner_steps);
   if (plan.evaluate) {
-    state_.to_evaluate = fragment.base.version;
+    state_.to_evaluate = EvaluationOrder{.version = *fragment.base.version, .tasks = plan.run_tasks};
     state_.evaluate_last = fragment.finished;
   }
   context_.worker_status->Update([&](ProgressReport& progress) {

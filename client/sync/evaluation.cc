@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/sync/rejection.h"
 #include "common/status.h"
 
@@ -12,10 +16,38 @@ namespace {
 // A vote on a version that others confirm too is worth less than the only loss of the last version.
 constexpr int kConfirmationAttempts = 5;
 
+/// What ends the tasks: the worker has something else to do, or the version may be gone.
+bool IsInterrupted(const WorkerCommands& commands) {
+  return commands.stop || commands.drain || commands.resync || commands.run_stopped ||
+         !commands.membership.ok();
+}
+
+std::vector<TaskScore> ScoreTasks(Replica& replica, Version version, const RunOptions& run,
+                                  const WorkerContext& context) {
+  const TaskCall call = {
+      .tasks = run.evaluation_tasks,
+      .interrupted = [&] { return IsInterrupted(context.worker_status->commands()); },
+      .progress =
+          [&](const std::string& text) { context.worker_status->SetPhase(WorkerPhase::kEvaluating, text); },
+  };
+  auto scores = replica.ScoreTasks(call);
+  context.worker_status->SetPhase(WorkerPhase::kEvaluating);
+  if (scores.ok()) return *std::move(scores);
+  if (absl::IsCancelled(scores.status())) {
+    context.log.Info("the tasks were interrupted; this version has no scores",
+                     {{"version", version.value()}});
+  } else {
+    context.log.Warning("the tasks could not be run; this version has no scores",
+                        {{"version", version.value()}, {"error", Explain(scores.status())}});
+  }
+  return {};
+}
+
 }  // namespace
 
-absl::Status EvaluateVersion(Replica& replica, Version version, const RunOptions& run,
+absl::Status EvaluateVersion(Replica& replica, const EvaluationOrder& order, const RunOptions& run,
                              Heartbeater& heartbeater, const WorkerContext& context) {
+  const Version version = order.version;
   EnterPhase(context, WorkerPhase::kEvaluating);
   const Spending spending(context.time, TimeUse::kEvaluate);
   const MonoTime begin = context.clock->Now();
@@ -30,14 +62,18 @@ absl::Status EvaluateVersion(Replica& replica, Version version, const RunOptions
   }
   if (absl::IsUnimplemented(evaluated.status())) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const EvaluationResult result, evaluated);
+  EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
+  if (order.tasks) report.tasks = ScoreTasks(replica, version, run, context);
   const Duration took = context.clock->Now() - begin;
-  const EvaluationReport report{.version = version, .loss = result.loss, .tokens = result.tokens};
   context.worker_status->AddEvaluation(report);
   context.observer->OnEvaluated(report, took);
   LogFields fields = {{"version", version.value()}, {"loss", result.loss}};
   // The loss of another model may be of any kind and size.
   if (run.model.external() == nullptr) fields.emplace_back("perplexity", std::exp(result.loss));
   fields.emplace_back("tokens", result.tokens);
+  for (const TaskScore& score : report.tasks) {
+    fields.emplace_back(absl::StrCat(score.task, ".", score.metric), score.value);
+  }
   context.log.Info("evaluated the published parameters", fields);
   heartbeater.Wake();
   return absl::OkStatus();

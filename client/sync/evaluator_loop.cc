@@ -25,9 +25,11 @@ absl::StatusOr<SyncEnd> EvaluatorLoop::Run() {
       case ParameterPuller::Outcome::kAdopted:
         break;
     }
+    if (puller_.config_version() > session_->info().config_version) return SyncEnd::kReconfigured;
     if (puller_.plan().evaluate) {
-      ATOLL_RETURN_IF_ERROR(
-          EvaluateVersion(*replica_, puller_.version(), session_->info().run, *heartbeater_, context_));
+      ATOLL_RETURN_IF_ERROR(EvaluateVersion(*replica_,
+                                            {.version = puller_.version(), .tasks = puller_.plan().run_tasks},
+                                            session_->info().run, *heartbeater_, context_));
     }
     until = ParameterPuller::Until::kNext;
   }

@@ -76,8 +76,8 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::Work() {
     return NextMove{.end = SyncEnd::kReconfigured};
   }
   if (plan.evaluate && evaluated_ != puller_.version()) {
-    ATOLL_RETURN_IF_ERROR(
-        EvaluateVersion(*replica_, puller_.version(), session_->info().run, *heartbeater_, context_));
+    ATOLL_RETURN_IF_ERROR(EvaluateVersion(*replica_, {.version = puller_.version(), .tasks = plan.run_tasks},
+                                          session_->info().run, *heartbeater_, context_));
     evaluated_ = puller_.version();
   }
   const bool nothing_to_train = plan.inner_steps == 0 || puller_.run_state() == RunState::kFinished;

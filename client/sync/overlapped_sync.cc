@@ -189,7 +189,7 @@ double OverlappedSync::OverdueShare() const {
   return all > 0 ? held / all : 0;
 }
 
-absl::Status OverlappedSync::EvaluateBases(Version version) {
+absl::Status OverlappedSync::EvaluateBases(const EvaluationOrder& order) {
   const Spending spending(context_.time, TimeUse::kEvaluate);
   std::vector<std::vector<float>> aside(state_.fragments.size());  // the local parameters
   for (size_t i = 0; i < state_.fragments.size(); ++i) {
@@ -198,7 +198,7 @@ absl::Status OverlappedSync::EvaluateBases(Version version) {
     ATOLL_RETURN_IF_ERROR(parts_.replica->ReadFragment(base.layout, aside[i]));
     ATOLL_RETURN_IF_ERROR(parts_.replica->WriteFragment(base.layout, base.values));
   }
-  ATOLL_RETURN_IF_ERROR(EvaluateVersion(*parts_.replica, version, state_.run, *parts_.heartbeater, context_));
+  ATOLL_RETURN_IF_ERROR(EvaluateVersion(*parts_.replica, order, state_.run, *parts_.heartbeater, context_));
   for (size_t i = 0; i < state_.fragments.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(parts_.replica->WriteFragment(state_.fragments[i]->base.layout, aside[i]));
   }

@@ -65,7 +65,7 @@ class OverlappedSync {
   /// The share of the fragments whose contribution has all the steps that it is to have, and is still not on
   /// its way: a worker that waited for its exchanges would not take this step.
   double OverdueShare() const;
-  absl::Status EvaluateBases(Version version);
+  absl::Status EvaluateBases(const EvaluationOrder& order);
 
   absl::StatusOr<MaybeEnd> EndOfTurn();
   absl::StatusOr<MaybeEnd> FollowCommands();

@@ -24,4 +24,8 @@ std::unique_ptr<FragmentEncoder> Replica::MakeEncoder(const EncoderOptions& opti
   return std::make_unique<HostFragmentEncoder>(options);
 }
 
+absl::StatusOr<std::vector<TaskScore>> Replica::ScoreTasks(const TaskCall& /*call*/) {
+  return absl::UnimplementedError("this worker's program knows no tasks");
+}
+
 }  // namespace atl

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "common/clock.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
+#include "core/protocol/heartbeat.h"
 
 namespace atl {
 
@@ -35,6 +37,15 @@ struct ComputeCost {
 struct EvaluationResult {
   double loss = 0;
   uint64_t tokens = 0;
+};
+
+/// What ScoreTasks is asked for.
+struct TaskCall {
+  std::vector<std::string> tasks = {};  // as in evaluation.tasks
+  /// Asked between questions; true ends the call with Cancelled.
+  std::function<bool()> interrupted;
+  /// Hears in words how far it is.
+  std::function<void(const std::string&)> progress;
 };
 
 /// What a replica needs, besides the parameters, to go on as if it had never stopped.
@@ -99,6 +110,11 @@ class Replica {
   /// Loss of the parameters as they are now on the first `max_batches` batches of the held-out text, dropout
   /// off. OutOfRange when it is not finite, Unimplemented when the replica has no held-out text.
   virtual absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) = 0;
+
+  /// Scores of the parameters as they are now in these tasks, dropout off and in float32, as `atoll-model
+  /// eval` measures them. A task that cannot be scored here is left out, with a warning in the log.
+  /// Unimplemented, which is the default, when the replica knows no tasks.
+  virtual absl::StatusOr<std::vector<TaskScore>> ScoreTasks(const TaskCall& call);
 };
 
 }  // namespace atl

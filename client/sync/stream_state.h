@@ -9,6 +9,7 @@
 
 #include "client/sync/data_cursor.h"
 #include "client/sync/divergence_guard.h"
+#include "client/sync/evaluation.h"
 #include "client/sync/streamed_fragment.h"
 #include "core/fragment_schedule.h"
 
@@ -36,7 +37,7 @@ struct StreamState {
 
   Duration computed{};  // in inner steps
   MonoTime round_began{};
-  std::optional<Version> to_evaluate;
+  std::optional<EvaluationOrder> to_evaluate;
   bool evaluate_last = false;  // to_evaluate is fragment 0's last one
   bool reconfigured = false;   // a plan names a newer configuration
   bool leaving = false;        // drains in its own time

@@ -8,6 +8,7 @@
 #include "client/setup/member_flags.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "worker/app/eval/task_flags.h"
 #include "worker/app/loaded_model.h"
 #include "worker/torch/sampling.h"
 
@@ -21,6 +22,7 @@ struct WorkerFlags {
   std::string data;
   std::string device = "auto";
   int threads = 0;
+  TaskFlags tasks;
 };
 
 struct GenerateFlags {

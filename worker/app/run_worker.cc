@@ -13,6 +13,7 @@
 #include "core/data_passes.h"
 #include "core/token_width.h"
 #include "worker/app/commands.h"
+#include "worker/app/eval/task_suite.h"
 #include "worker/data/dataset.h"
 #include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
@@ -34,13 +35,18 @@ DeviceDescription DescriptionOfDevice(const std::string& device, int threads) {
 }
 
 absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinedRun& info,
-                                                      const Clock* clock) {
+                                                      TaskSuite& tasks, const Clock* clock) {
   TorchReplicaOptions options;
   options.run = info.run;
   options.device = flags.device;
   options.threads = flags.threads;
   options.dataset_folder = flags.data;
   options.clock = clock;
+  tasks.CompareWith(info.run);
+  options.score_tasks = [&tasks, context = info.run.model.context()](TorchReplica& model,
+                                                                     const TaskCall& call) {
+    return tasks.Score(model, context, call);
+  };
   if (info.data.has_value()) {
     options.partition = info.data->partition;
     options.partitions = info.data->partitions;
@@ -66,7 +72,8 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
   return {.code = code};
 }
 
-WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const Logger& log, Shutdown& shutdown) {
+WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, TaskSuite& tasks, const Logger& log,
+                   Shutdown& shutdown) {
   const SystemClock clock{};
   const auto& join = home.options.join;
   const bool trains = join.role == WorkerRole::kTrainer;
@@ -74,7 +81,7 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const Logger& log,
   const auto build = [&, trains, train_tokens](const JoinedRun& info) {
     const std::string passes = trains ? PassesWarning(info.run, train_tokens) : "";
     if (!passes.empty()) log.Warning(passes);
-    return BuildReplica(flags, info, &clock);
+    return BuildReplica(flags, info, tasks, &clock);
   };
   auto process = WorkerProcess::Create({.program = "atoll-worker",
                                         .flags = flags.member,
@@ -106,6 +113,8 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   if (!checked.ok()) return Fail(log, checked, SetupExitCode(checked));
   auto data = SummaryOfData(flags.data);
   if (!data.ok()) return Fail(log, data.status(), ExitCode::kBadFiles);
+  auto tasks = TaskSuite::Create(flags.tasks, data->tokenizer, log);
+  if (!tasks.ok()) return Fail(log, tasks.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
   if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
   auto home = OpenWorkerHome(flags.member, log);
@@ -115,7 +124,7 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   home->options.join.device = DescriptionOfDevice(resolved.device, flags.threads);
   home->options.join.dataset = *std::move(data);
   const WorkerName name = home->options.join.worker;
-  return Live(resolved, *std::move(home), log.With("worker", name), **shutdown);
+  return Live(resolved, *std::move(home), **tasks, log.With("worker", name), **shutdown);
 }
 
 }  // namespace atl

@@ -46,9 +46,10 @@ TokenScores ScoresOf(const ScoreRequest& request, const torch::Tensor& places, c
 
 }  // namespace
 
-std::vector<TokenScores> ScoreTexts(const LanguageModel& model, std::span<const ScoreRequest> requests,
-                                    const ScoreOptions& options, uint32_t vocabulary, int64_t context,
-                                    const torch::Device& device) {
+std::optional<std::vector<TokenScores>> ScoreTexts(const LanguageModel& model,
+                                                   std::span<const ScoreRequest> requests,
+                                                   const ScoreOptions& options, uint32_t vocabulary,
+                                                   int64_t context, const torch::Device& device) {
   const torch::NoGradGuard no_grad;
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -56,6 +57,7 @@ std::vector<TokenScores> ScoreTexts(const LanguageModel& model, std::span<const 
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return read(a) > read(b); });
   std::vector<TokenScores> scores(requests.size());
   for (size_t begin = 0; begin < order.size();) {
+    if (options.interrupted && options.interrupted()) return std::nullopt;
     const auto time = static_cast<int64_t>(read(order[begin]));
     const int64_t most =
         std::max<int64_t>(1, std::min(kTokensAtOnce / time, kLogitsAtOnce / (time * int64_t{vocabulary})));

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,10 +15,12 @@ namespace atl {
 
 /// Scores each text as if it were alone. Texts of similar length are read together; shorter ones are padded
 /// at their end, where causal attention does not look. The softmax is in float32. Requires what ScoreRequest
-/// says, and tokens below `vocabulary`. Throws what LibTorch throws.
-std::vector<TokenScores> ScoreTexts(const LanguageModel& model, std::span<const ScoreRequest> requests,
-                                    const ScoreOptions& options, uint32_t vocabulary, int64_t context,
-                                    const torch::Device& device);
+/// says, and tokens below `vocabulary`. nullopt: `options.interrupted` has ended it. Throws what LibTorch
+/// throws.
+std::optional<std::vector<TokenScores>> ScoreTexts(const LanguageModel& model,
+                                                   std::span<const ScoreRequest> requests,
+                                                   const ScoreOptions& options, uint32_t vocabulary,
+                                                   int64_t context, const torch::Device& device);
 
 }  // namespace atl
 

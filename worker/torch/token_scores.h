@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -34,8 +35,14 @@ struct TokenScores {
   std::vector<std::vector<RankedToken>> ranked = {};
 };
 
+/// kOfRun: as the run trains (inner.precision). kFloat32: so that the scores of two runs can be compared.
+enum class ScorePrecision : uint8_t { kOfRun, kFloat32 };
+
 struct ScoreOptions {
   uint32_t ranked = 0;  // most likely tokens to name in each place; at most the vocabulary
+  ScorePrecision precision = ScorePrecision::kOfRun;
+  /// Asked between texts; true ends the call with Cancelled. Empty: nothing ends it.
+  std::function<bool()> interrupted = {};
 };
 
 }  // namespace atl

@@ -39,6 +39,7 @@ class ModelReplica final : public TorchReplica {
                std::shared_ptr<const Dataset> dataset)
       : run_(options.run),
         clock_(options.clock),
+        score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         optimizer_(run_.inner, *parameters_),
@@ -59,6 +60,7 @@ class ModelReplica final : public TorchReplica {
                         const TokenSink& take) override;
   absl::StatusOr<std::vector<TokenScores>> Score(std::span<const ScoreRequest> requests,
                                                  const ScoreOptions& options) override;
+  absl::StatusOr<std::vector<TaskScore>> ScoreTasks(const TaskCall& call) override;
   absl::Status SetPartition(uint32_t partition, uint32_t partitions) override;
   absl::Status SaveState(ReplicaState& state) override;
   absl::Status LoadState(const ReplicaState& state) override;
@@ -74,6 +76,7 @@ class ModelReplica final : public TorchReplica {
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
   absl::Status CheckData() const;
   absl::Status CheckRequest(const ScoreRequest& request) const;
+  const LanguageModel& ModelFor(ScorePrecision precision);
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
   // reading them took.
   absl::StatusOr<double> AccumulateGradients(Duration& data);
@@ -83,8 +86,10 @@ class ModelReplica final : public TorchReplica {
 
   const RunOptions run_;
   const Clock* const clock_;
+  const decltype(TorchReplicaOptions::score_tasks) score_tasks_;
   const std::unique_ptr<FlatParameters> parameters_;
   const std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<LanguageModel> float32_model_;  // the same, for ScorePrecision::kFloat32
   InnerOptimizer optimizer_;
   const std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<PrefetchedSamples> training_;
@@ -326,16 +331,29 @@ absl::StatusOr<std::vector<TokenScores>> ModelReplica::Score(std::span<const Sco
                                                              const ScoreOptions& options) {
   for (const ScoreRequest& request : requests) ATOLL_RETURN_IF_ERROR(CheckRequest(request));
   return CatchTorch("scoring", [&]() -> absl::StatusOr<std::vector<TokenScores>> {
-    std::vector<TokenScores> scores = ScoreTexts(*model_, requests, options, run_.model.vocabulary(),
-                                                 run_.model.context(), parameters_->device());
-    for (const TokenScores& text : scores) {
+    auto scores = ScoreTexts(ModelFor(options.precision), requests, options, run_.model.vocabulary(),
+                             run_.model.context(), parameters_->device());
+    if (!scores) return absl::CancelledError("the scoring was interrupted");
+    for (const TokenScores& text : *scores) {
       if (std::ranges::all_of(text.log_probabilities, [](float score) { return std::isfinite(score); }))
         continue;
       return absl::FailedPreconditionError(
           "a score is not finite: the model has diverged, or its parameters are damaged");
     }
-    return scores;
+    return *std::move(scores);
   });
+}
+
+const LanguageModel& ModelReplica::ModelFor(ScorePrecision precision) {
+  if (precision == ScorePrecision::kOfRun || run_.inner.precision == Precision::kFp32) return *model_;
+  if (float32_model_ == nullptr)
+    float32_model_ = MakeLanguageModel(run_.model, Precision::kFp32, *parameters_);
+  return *float32_model_;
+}
+
+absl::StatusOr<std::vector<TaskScore>> ModelReplica::ScoreTasks(const TaskCall& call) {
+  if (!score_tasks_) return TorchReplica::ScoreTasks(call);
+  return score_tasks_(*this, call);
 }
 
 absl::Status CheckOptions(const TorchReplicaOptions& options) {

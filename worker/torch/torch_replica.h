@@ -21,6 +21,8 @@
 
 namespace atl {
 
+class TorchReplica;
+
 struct TorchReplicaOptions {
   RunOptions run;  // model, inner loop, seed, evaluation
   /// "auto" (the first CUDA device when there is one, else the CPU), "cpu", "cuda" or "cuda:N".
@@ -35,6 +37,8 @@ struct TorchReplicaOptions {
   uint32_t partitions = 1;
   /// Outlives the replica. Null: InnerStepResult.data is not measured.
   const Clock* clock = nullptr;
+  /// ScoreTasks of the replica, which is the first argument. Empty: the replica knows no tasks.
+  std::function<absl::StatusOr<std::vector<TaskScore>>(TorchReplica&, const TaskCall&)> score_tasks = {};
 };
 
 /// How text is drawn from the model.
@@ -59,7 +63,8 @@ class TorchReplica : public Replica {
 
   /// Scores the tokens of texts with the parameters as they are now, dropout off, in the order of `requests`.
   /// InvalidArgument when a text is empty or longer than context + 1, `first` is outside it, or a token is
-  /// outside the vocabulary; FailedPrecondition when a score is not finite.
+  /// outside the vocabulary; FailedPrecondition when a score is not finite; Cancelled when
+  /// `options.interrupted` has ended it.
   virtual absl::StatusOr<std::vector<TokenScores>> Score(std::span<const ScoreRequest> requests,
                                                          const ScoreOptions& options) = 0;
 

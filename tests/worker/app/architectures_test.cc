@@ -110,7 +110,7 @@ class Architecture {
                                                 {.tokens = std::span(text).first(31), .first = 12},
                                                 {.tokens = std::span(text).first(2)}};
     const std::vector<TokenScores> ours =
-        ScoreTexts(*model, requests, {}, options_.vocabulary(), options_.context(), torch::kCPU);
+        *ScoreTexts(*model, requests, {}, options_.vocabulary(), options_.context(), torch::kCPU);
     const torch::Tensor theirs =
         torch::log_softmax(ReadFloats(LogitsFile(dtype)).view({kTokens, options_.vocabulary()}), 1);
     double largest = 0;

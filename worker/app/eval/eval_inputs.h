@@ -5,26 +5,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/app/eval/choice.h"
+#include "worker/app/eval/choice_input.h"
 #include "worker/app/eval/eval_flags.h"
 
 namespace atl {
-
-/// Questions that are asked in one form, as text or in tokens.
-struct ChoicePart {
-  std::string key = {};  // before the names of its measures in JSON: "answers_"
-  std::string of = {};   // behind their names in the table: " of answers"
-  bool by_length = true;
-  std::vector<ChoiceQuestion> text = {};
-  std::vector<ChoiceTokens> tokens = {};
-};
-
-/// The questions of one file or folder.
-struct ChoiceInput {
-  std::string task = {};  // "hellaswag"
-  std::string file = {};
-  std::vector<ChoicePart> parts = {};
-};
 
 struct TextInput {
   std::string file = {};

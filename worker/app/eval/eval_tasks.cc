@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -17,7 +16,7 @@
 #include "common/progress_bar.h"
 #include "common/status.h"
 #include "core/model_shape.h"
-#include "worker/app/eval/choice_scores.h"
+#include "worker/app/eval/choice_task.h"
 #include "worker/app/eval/is_folder.h"
 #include "worker/app/eval/text_loss.h"
 #include "worker/app/model_tokenizer.h"
@@ -60,14 +59,10 @@ class ModelJudge {
  private:
   absl::StatusOr<const Tokenizer*> NeedTokenizer(const std::string& file) const;
   absl::StatusOr<OpenTokens> Open(const std::string& path) const;
-  absl::StatusOr<std::vector<ChoiceTokens>> Tokens(const std::string& file, const ChoicePart& part) const;
-  absl::Status AddPart(const ChoiceInput& input, const ChoicePart& part, TaskResult& result) const;
   absl::StatusOr<TextLoss> Loss(const std::string& file, const TokenText& text,
                                 const std::function<void(std::span<const TokenId>)>& visit) const;
-  ProgressBar Bar(const std::string& file, uint64_t total) const {
-    return {{.label = absl::StrCat(name_, ", ", file), .total = total, .style = flags_.progress},
-            &clock_,
-            &std::cerr};
+  ProgressOptions BarOptions(const std::string& file, uint64_t total) const {
+    return {.label = absl::StrCat(name_, ", ", file), .total = total, .style = flags_.progress};
   }
   TaskResult LossResult(const char* task, const std::string& file, const TextLoss& loss,
                         std::optional<uint64_t> bytes) const;
@@ -117,7 +112,7 @@ absl::StatusOr<TextLoss> ModelJudge::Loss(const std::string& file, const TokenTe
     return absl::InvalidArgumentError(
         absl::StrFormat("--stride %d: %s sees %d tokens at once", flags_.stride, name_, context));
   }
-  ProgressBar bar = Bar(file, text.tokens - 1);
+  ProgressBar bar(BarOptions(file, text.tokens - 1), &clock_, &std::cerr);
   auto loss = MeasureText(text, flags_.stride > 0 ? flags_.stride : context, scorer_, visit,
                           [&](uint64_t done) { bar.Update(done); });
   if (loss.ok()) bar.Finish();
@@ -200,64 +195,26 @@ absl::StatusOr<TaskResult> ModelJudge::Text(const TextInput& input) {
   return result;
 }
 
-absl::StatusOr<std::vector<ChoiceTokens>> ModelJudge::Tokens(const std::string& file,
-                                                             const ChoicePart& part) const {
-  std::vector<ChoiceTokens> questions = part.tokens;
-  if (!part.text.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(const Tokenizer* const tokenizer, NeedTokenizer(file));
-    for (const ChoiceQuestion& question : part.text)
-      questions.push_back(EncodeQuestion(*tokenizer, question));
-  }
-  if (flags_.begin_token) {
-    for (ChoiceTokens& question : questions)
-      question.context.insert(question.context.begin(), *flags_.begin_token);
-  }
-  return questions;
-}
-
-absl::Status ModelJudge::AddPart(const ChoiceInput& input, const ChoicePart& part, TaskResult& result) const {
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<ChoiceTokens> questions, Tokens(input.file, part));
-  ProgressBar bar = Bar(input.file + part.of, questions.size());
-  const auto scored = ScoreChoices(questions, scorer_, [&](uint64_t done) { bar.Update(done); });
-  if (!scored.ok()) {
-    return {scored.status().code(),
-            absl::StrFormat("%s, %s: %s", name_, input.file, std::string(scored.status().message()))};
-  }
-  bar.Finish();
-  struct Count {
-    size_t all = 0, right = 0, by_length = 0;
-  };
-  Count total;
-  std::map<std::string, Count> by_subject;
-  for (size_t i = 0; i < questions.size(); ++i) {
-    for (Count* const count : {&total, &by_subject[questions[i].subject]}) {
-      ++count->all;
-      if ((*scored)[i].right) ++count->right;
-      if ((*scored)[i].right_by_length) ++count->by_length;
-    }
-  }
-  const auto add = [&](const Count& count, std::vector<Measure>& measures) {
-    const Accuracy sum = AccuracyOf(count.right, count.all), length = AccuracyOf(count.by_length, count.all);
-    measures.push_back(
-        {.key = part.key + "acc", .label = "accuracy" + part.of, .value = sum.share, .error = sum.error});
-    if (!part.by_length) return;
-    measures.push_back({.key = part.key + "acc_norm",
-                        .label = "accuracy" + part.of + " by length",
-                        .value = length.share,
-                        .error = length.error});
-  };
-  result.count = questions.size();
-  add(total, result.measures);
-  for (const auto& [subject, count] : by_subject) {
-    if (!subject.empty()) add(count, result.subjects[subject]);
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<TaskResult> ModelJudge::Choices(const ChoiceInput& input) {
-  TaskResult result = {.task = input.task, .file = input.file, .unit = "questions"};
-  for (const ChoicePart& part : input.parts) ATOLL_RETURN_IF_ERROR(AddPart(input, part, result));
-  return result;
+  ChoiceInput in_tokens = input;
+  const Tokenizer* tokenizer = nullptr;
+  if (NeedsTokenizer(input)) {
+    ATOLL_ASSIGN_OR_RETURN(tokenizer, NeedTokenizer(input.file));
+  }
+  TurnIntoTokens(tokenizer, flags_.begin_token, in_tokens);
+  std::optional<ProgressBar> bar;
+  const ChoicePart* shown = nullptr;
+  auto result = ScoreChoiceInput(in_tokens, scorer_, [&](const ChoicePart& part, uint64_t done) {
+    if (std::exchange(shown, &part) != &part) {
+      bar.reset();
+      bar.emplace(BarOptions(input.file + part.of, part.tokens.size()), &clock_, &std::cerr);
+    }
+    bar->Update(done);
+    if (done == part.tokens.size()) bar->Finish();
+  });
+  if (result.ok()) return result;
+  return absl::Status(result.status().code(), absl::StrFormat("%s, %s: %s", name_, input.file,
+                                                              std::string(result.status().message())));
 }
 
 }  // namespace
