@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/loss_text.h"
 #include "cli/plot.h"
+#include "cli/task_scores.h"
 #include "cli/text.h"
 #include "cli/worker_view.h"
 #include "common/clock.h"
@@ -341,6 +342,7 @@ std::vector<std::string> RenderStatus(const v1::GetStatusReply& status, const Da
   lines.push_back(absl::StrFormat(" %s  %s%s", ProgressText(status, progress), SpeedText(status),
                                   UtilisationText(status)));
   lines.push_back(" validation loss " + ValidationText(status) + "   train loss " + TrainText(status));
+  if (const std::string scores = TaskScoresLine(status); !scores.empty()) lines.push_back(" tasks " + scores);
   lines.push_back(" moved " + TrafficText(status));
   if (WorkersBringTheModel(status)) lines.push_back(" model " + ModelText(status));
   if (status.has_privacy()) lines.push_back(" privacy " + PrivacyText(status.privacy()));
@@ -389,7 +391,7 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
     const std::string command = CommandName(worker.pending_command());
     if (!command.empty()) lines.back() += Paint("  told to " + command, "33", style);
     if (!progress.waiting_for().empty() && worker.state() == "active") {
-      lines.back() += Paint("  " + WaitsText(Printable(progress.waiting_for())), "2", style);
+      lines.back() += Paint("  " + ActivityText(progress), "2", style);
     }
   }
   return lines;
@@ -468,6 +470,13 @@ std::vector<std::string> RenderSummary(const v1::GetStatusReply& status, const D
       lines.push_back(
           absl::StrFormat("               ->   %s at version %d, held-out text, published parameters",
                           LossText(status, last.loss()), last.version()));
+    }
+  }
+  if (const v1::EvaluationReport* const scored = NewestScored(status); scored != nullptr) {
+    const std::vector<std::string> texts = TaskScoreTexts(*scored);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      lines.push_back((i == 0 ? "   tasks            " : "                    ") + texts[i] +
+                      (i == 0 ? absl::StrFormat(" at version %d", scored->version()) : ""));
     }
   }
   lines.push_back("   moved            " + TrafficText(status));

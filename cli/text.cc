@@ -133,6 +133,11 @@ std::string WaitsText(const std::string& waiting_for) {
   return "waits for " + waiting_for.substr(kWaiting.size());
 }
 
+std::string ActivityText(const v1::Progress& progress) {
+  const std::string text = Printable(progress.waiting_for());
+  return text.empty() || progress.phase() == v1::WORKER_PHASE_EVALUATING ? text : WaitsText(text);
+}
+
 std::string CommandName(v1::Command command) {
   std::string name = v1::Command_Name(command);
   name = absl::AsciiStrToLower(name.substr(name.rfind('_') + 1));

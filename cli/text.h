@@ -36,6 +36,9 @@ std::string EventKindName(v1::RunEvent::Kind kind);
 /// Turns the coordinator's words about a waiting worker or run into "waits for w1" or "waits: paused by ann".
 std::string WaitsText(const std::string& waiting_for);
 
+/// What a worker waits for, or how far the tasks of an evaluation are; empty: neither.
+std::string ActivityText(const v1::Progress& progress);
+
 enum class Align { kLeft, kRight };
 struct Column {
   std::string title;

@@ -111,7 +111,7 @@ std::string SpeedText(const v1::WorkerStatus& worker) {
 std::string PhaseText(const v1::Progress& progress) {
   std::string text = absl::StrFormat("%s on version %d, inner step %d of %d", PhaseName(progress.phase()),
                                      progress.base_version(), progress.step(), progress.steps());
-  if (!progress.waiting_for().empty()) text += ", " + WaitsText(progress.waiting_for());
+  if (!progress.waiting_for().empty()) text += ", " + ActivityText(progress);
   return text;
 }
 

@@ -36,7 +36,8 @@ bool HasEnded(const v1::GetStatusReply& status) {
 }
 
 /// Decides when a run has ended: when its last version has been evaluated, or a minute after that version if
-/// nobody evaluates it. A run that an operator stopped has ended at once.
+/// nobody evaluates it. Tasks take longer: then as soon as the coordinator waits for the evaluation no more.
+/// A run that an operator stopped has ended at once.
 class TheEnd {
  public:
   bool Reached(const v1::GetStatusReply& status, MonoTime now) {
@@ -46,11 +47,17 @@ class TheEnd {
     uint64_t head = 0;
     for (const auto& fragment : status.fragments()) head = std::max<uint64_t>(head, fragment.version());
     const int n = status.evaluations_size();
-    return (n > 0 && status.evaluations(n - 1).version() == head) ||
-           now - *finished_at_ > kEvaluationPatience;
+    if (n > 0 && status.evaluations(n - 1).version() == head) return true;
+    return now - *finished_at_ > kEvaluationPatience && !AwaitsTasks(status);
   }
 
  private:
+  static bool AwaitsTasks(const v1::GetStatusReply& status) {
+    return !status.config().evaluation().tasks().empty() &&
+           std::ranges::any_of(status.waiting(), [](const v1::Waiting& wait) {
+             return wait.what() == "the evaluation of the last version";
+           });
+  }
   static constexpr Duration kEvaluationPatience = Seconds(60);
   std::optional<MonoTime> finished_at_;
 };
