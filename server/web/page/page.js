@@ -5,11 +5,13 @@ import { duration } from "./format.js";
 import { Operator } from "./operate.js";
 import { headVersion, LossChart, showNotices, showSaved, showState, showTiles, TrafficChart } from "./overview.js";
 import { EventList, showRounds, showWorkers } from "./tables.js";
+import { TaskCard } from "./tasks.js";
 
 const PERIOD_MS = 2000;
 const ROUNDS_AT_FIRST = 12;
 
 const lossChart = new LossChart();
+const taskCard = new TaskCard();
 const trafficChart = new TrafficChart();
 const events = new EventList();
 let roundsShown = ROUNDS_AT_FIRST;
@@ -63,6 +65,7 @@ async function refresh() {
   showTiles(status, metrics);
   showSaved(metrics);
   lossChart.show(curve);
+  taskCard.show(curve);
   trafficChart.show(traffic);
   showWorkers(workers, operator.mayAct, (name, action) => operator.worker(name, action));
   showRounds(rounds, status, roundsShown);

@@ -43,7 +43,7 @@ function fillWorker(row, worker, mayAct) {
   setText(doing.children[0], !active ? "" : stepping ? `step ${num(progress.step)} of ${num(progress.steps)} on version ${num(progress.baseVersion)}` : phase);
   doing.children[1].hidden = !stepping;
   doing.children[1].firstChild.style.width = `${Math.min(100, (100 * num(progress.step)) / Math.max(1, num(progress.steps)))}%`;
-  setText(doing.children[2], active && progress.waitingFor ? waits(progress.waitingFor) : "");
+  setText(doing.children[2], !active || !progress.waitingFor ? "" : phase === "evaluating" ? progress.waitingFor : waits(progress.waitingFor));
   setText(lossCell, loss(progress.loss));
   setText(speed, count(progress.tokensPerSecond));
   const peak = num(progress.peakFlopsPerSecond);

@@ -215,6 +215,23 @@ class PageTest(unittest.TestCase):
                 const rows = [...document.getElementById('events').children].map((row) => row.getBoundingClientRect());
                 return box.height > 200 && rows.every((row) => row.bottom <= box.bottom + 1 || row.top >= box.bottom - 1);"""))
 
+    def test_the_scores_of_tasks_are_curves_and_a_table(self):
+        self.open("run")
+        self.wait_live()
+        self.assertFalse(self.by_id("tasks-card").is_displayed(), "a run without scores")
+        self.open("restored")
+        self.wait_live()
+        self.wait("the table", lambda: len(self.rows("tasks")) == 2)
+        rows = self.rows("tasks")
+        self.assertEqual([row[:2] for row in rows], [["hellaswag", "acc"], ["hellaswag", "acc_norm"]])
+        head = int(self.rows("rounds")[0][0])
+        self.assertEqual(rows[0][2:], [f"{1 - 0.75 / head:.4f}", "±0.0100", "100", str(head)])
+        dots = BROWSER.execute_script("return document.querySelectorAll('#tasks-chart circle').length")
+        self.assertEqual(dots, 2 * 10, "the six before the restore and the four after it")
+        BROWSER.find_element(By.CSS_SELECTOR, "#tasks-chart svg").send_keys(Keys.END)
+        self.assertIn("hellaswag acc: ", BROWSER.find_element(By.CSS_SELECTOR, "#tasks-chart .tip").text)
+        self.assertEqual(self.console(), [])
+
     def scale(self, lists):
         return self.imported("/chart.js", "done(module.robustExtent(argument))", lists)
 
@@ -347,7 +364,7 @@ class PageTest(unittest.TestCase):
         self.by_id("confirm-yes").click()
         self.wait("the answer", lambda: "onerror" in self.text("outcome"))
         self.wait("the checkpoint", lambda: "onerror" in self.text("checkpoints"))
-        for where in ["run-name", "notices", "workers", "rounds", "events", "foot", "launcher", "loss-legend"]:
+        for where in ["run-name", "notices", "workers", "rounds", "events", "foot", "launcher", "loss-legend", "tasks", "tasks-legend"]:
             self.assertIn("<img src=x onerror=", self.text(where), where)
         self.assertEqual(BROWSER.execute_script("return [typeof window.hacked, document.images.length, document.scripts.length]"),
                          ["undefined", 1, 1])

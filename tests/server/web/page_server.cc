@@ -28,6 +28,9 @@ void FillHostile(FakeCoordinator& coordinator) {
   fragment.missing = {bad, std::string(300, 'w')};
   fragment.waiting_for = bad;
   status.fragments = {fragment};
+  status.evaluations.push_back({.version = Version(3),
+                                .loss = 2,
+                                .tasks = {{.task = bad, .metric = bad, .value = 0.5, .questions = 1}}});
   status.waiting.push_back({.what = bad, .from = {bad}, .ends_in_s = 5, .since_s = 5});
   for (const std::string& name : {bad, std::string(300, 'W'), std::string("__proto__"),
                                   std::string("\xe2\x80\xae"
@@ -108,6 +111,7 @@ void Run() {
   WebRun run;
   for (int i = 0; i < 5; ++i) run.Round();
   WebRun restored;
+  restored.scores_tasks = true;
   for (int i = 0; i < 14; ++i) {
     restored.Round();
     if (i == 5) (void)restored.Checkpoint("six");
