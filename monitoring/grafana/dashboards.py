@@ -67,6 +67,8 @@ def run_overview():
                 [("training", believed(f"atoll_train_loss{{{AT}}}")),
                  ("validation", believed(f"atoll_validation_loss{{{AT}}}"))],
                 "short", "none", size=(12, 9)),
+        lines("Scores of tasks", "Share of the questions of evaluation.tasks that the published parameters answer rightly.",
+              [query(f"atoll_task_score{{{AT}}}", "{{task}} {{metric}}")], "percentunit", size=(24, 8), decimals=1, minimum=0),
         row("Rounds"),
         lines("The open round", "How long the round has been open, and its deadline.",
               [query(f"atoll_round_open_seconds{{{AT}}}", "open, fragment {{fragment}}"),
