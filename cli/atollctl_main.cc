@@ -67,6 +67,7 @@ void AddCommands(CLI::App& app, const atl::GlobalOptions& global, atl::Action& a
   atl::AddWatchCommand(app, global, action);
   atl::AddEventsCommand(app, global, action);
   atl::AddMetricsCommand(app, global, action);
+  atl::AddCompareCommand(app, global, action);
   atl::AddRunCommand(app, global, action);
   atl::AddWorkersCommand(app, global, action);
   atl::AddLauncherCommand(app, global, action);

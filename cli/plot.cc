@@ -117,7 +117,8 @@ std::string Legend(const std::vector<Curve>& curves, bool colour) {
 
 }  // namespace
 
-std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour) {
+std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width, int height, bool colour,
+                                    const RangeText& range) {
   Range xs;
   std::vector<std::vector<double>> lines_of_y;
   for (const Curve& curve : curves) {
@@ -157,7 +158,7 @@ std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width,
   for (int i = 0; i < columns; ++i) axis += "─";
   lines.push_back(std::string(kLabelWidth, ' ') + " └" + axis);
   lines.push_back(std::string(kLabelWidth + 2, ' ') + Legend(curves, colour) +
-                  absl::StrFormat("step %.0f to %.0f", xs.low, xs.high));
+                  (range ? range(xs.low, xs.high) : absl::StrFormat("step %.0f to %.0f", xs.low, xs.high)));
   return lines;
 }
 

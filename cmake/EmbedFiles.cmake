@@ -1,6 +1,11 @@
 # cmake -D OUT=files.cc -D "FILES=a.html;b.css" -D FOLDER=dir -P EmbedFiles.cmake
-# Writes a source file with the bytes of the files and the tables that server/web/files.h speaks of. The file that is
-# called index.html is served as "/".
+# Writes a source file with the bytes of the files and the table that HEADER speaks of (default: server/web/files.h), as
+# elements of STRUCT that FUNCTION returns. The file that is called index.html is served as "/".
+if(NOT DEFINED HEADER)
+  set(HEADER server/web/files.h)
+  set(STRUCT WebFile)
+  set(FUNCTION WebFiles)
+endif()
 set(arrays "")
 set(rows "")
 set(count 0)
@@ -33,18 +38,18 @@ foreach(name IN LISTS FILES)
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE ${OUT} "// Made from the files of the web page; do not edit.
-#include \"server/web/files.h\"
+#include \"${HEADER}\"
 
 namespace atl {
 namespace {
 
 ${arrays}
-const WebFile kFiles[] = {
+const ${STRUCT} kFiles[] = {
 ${rows}};
 
 }  // namespace
 
-std::span<const WebFile> WebFiles() { return kFiles; }
+std::span<const ${STRUCT}> ${FUNCTION}() { return kFiles; }
 
 }  // namespace atl
 ")

@@ -57,6 +57,7 @@ void AddStatusCommand(CLI::App& app, const GlobalOptions& global, Action& action
 void AddWatchCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddEventsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddMetricsCommand(CLI::App& app, const GlobalOptions& global, Action& action);
+void AddCompareCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 // Commands that change the run.
 void AddRunCommand(CLI::App& app, const GlobalOptions& global, Action& action);
 void AddWorkersCommand(CLI::App& app, const GlobalOptions& global, Action& action);
