@@ -1,5 +1,6 @@
 // The top of the page: state, waits, numbers, and the two charts.
 import { Chart } from "./chart.js";
+import { ComparedRuns } from "./compare.js";
 import { byId, el, keyed, setClass, setText } from "./dom.js";
 import { bytes, clock, count, counted, duration, knownLoss, loss, num, percent, seconds, word } from "./format.js";
 
@@ -182,6 +183,7 @@ export class LossChart {
   constructor() {
     this.byTime = false;
     this.byWorker = false;
+    this.compared = new ComparedRuns(() => this.draw());
     this.chart = new Chart(byId("loss"), { label: "Loss", robust: true, empty: "No round has closed yet", formatTick: (y) => String(Number(Math.abs(y) < 5e-4 ? y.toPrecision(3) : y.toFixed(3))), formatY: knownLoss });
     const choose = (byTime) => () => { this.byTime = byTime; this.draw(); };
     byId("by-tokens").addEventListener("click", choose(false));
@@ -212,6 +214,7 @@ export class LossChart {
         name: worker.name, colour: COLOURS[i % COLOURS.length], thin: true, points: lineOf(branches(curve, axis, worker.loss).live),
       }));
     }
+    series.push(...this.compared.series(this.byTime, curve.unixSeconds[0] ?? 0));
     const marks = curve.milestones.filter((event) => event.kind in MARKS).map((event) => {
       const [kind, verb] = MARKS[event.kind];
       const at = seconds(event.unixNanos);

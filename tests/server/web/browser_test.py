@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -231,6 +232,52 @@ class PageTest(unittest.TestCase):
         BROWSER.find_element(By.CSS_SELECTOR, "#tasks-chart svg").send_keys(Keys.END)
         self.assertIn("hellaswag acc: ", BROWSER.find_element(By.CSS_SELECTOR, "#tasks-chart .tip").text)
         self.assertEqual(self.console(), [])
+
+    def export_of(self, folder, name, points, csv=False):
+        """A file as `atollctl metrics export` writes it. points: (time, name, version, tokens, value)."""
+        lines = ["unix_time,name,worker,version,committed_tokens,value"] if csv else []
+        for time_s, point, version, tokens, value in points:
+            lines.append(f"{time_s},{point},,{version},{tokens},{value}" if csv else json.dumps(
+                {"unix_time": time_s, "name": point, "worker": "", "version": version, "committed_tokens": tokens, "value": value}))
+        (pathlib.Path(folder) / name).write_text("\n".join(lines) + "\n")
+        return str(pathlib.Path(folder) / name)
+
+    def test_other_runs_are_drawn_beside_the_live_one(self):
+        points = [(100, "validation/loss", 0, 0, 5.5)]
+        for version in range(1, 6):
+            points += [(100 + version, "round/tokens", version, 64 * version, 64), (100 + version, "train/loss", version, 64 * version, 6 / version),
+                       (100 + version, "validation/loss", version, 64 * version, 5 / version)]
+        with tempfile.TemporaryDirectory() as folder:
+            files = [self.export_of(folder, "first.jsonl", points), self.export_of(folder, "<img src=x onerror=alert(1)>.csv", points, csv=True)]
+            bad = self.export_of(folder, "bad.csv", [])
+            pathlib.Path(bad).write_text("hello\n")
+            self.open("run")
+            self.wait_live()
+            self.wait("the curve", lambda: len(self.loss_lines()) == 2)
+            self.assertFalse(self.by_id("compare-none").is_displayed())
+            self.by_id("compare-files").send_keys("\n".join(files))
+            self.wait("two lines for each run", lambda: len(self.loss_lines()) == 6)
+            self.assertEqual(self.text("compare-said"), "compared with 2 runs")
+            for name in ["first, training", "first, validation", "<img src=x onerror=alert(1)>, validation"]:
+                self.assertIn(name, self.text("loss-legend"))
+            for axis in ["by-time", "by-tokens"]:
+                self.by_id(axis).click()
+                for looks, parts in self.loss_lines():
+                    self.assertTrue(parts and all(x == x for part in parts for x, _ in part), f"{axis}: {looks}")
+            self.shot("compared")
+            self.by_id("compare-files").send_keys(bad)
+            self.wait("it says what is wrong", lambda: "bad.csv: this is no file of metrics export" in self.text("compare-said"))
+            self.assertEqual(len(self.loss_lines()), 6, "the others stay")
+            self.assertEqual(self.low_contrasts(), [])
+            # By keyboard alone: the button opens the browser's dialog, and the other one removes the runs.
+            BROWSER.execute_script("window.opened = 0; document.getElementById('compare-files').click = () => { window.opened++; };")
+            self.by_id("compare").send_keys(Keys.ENTER)
+            self.assertEqual(BROWSER.execute_script("return window.opened"), 1)
+            self.by_id("compare-none").send_keys(Keys.ENTER)
+            self.wait("they are gone", lambda: len(self.loss_lines()) == 2)
+            self.assertEqual(self.focus()["name"], "compare")
+            self.assertEqual(BROWSER.execute_script("return document.images.length"), 1)
+            self.assertEqual(self.console(), [])
 
     def scale(self, lists):
         return self.imported("/chart.js", "done(module.robustExtent(argument))", lists)
@@ -505,7 +552,7 @@ class PageTest(unittest.TestCase):
             names.append(at["name"])
             self.assertTrue(at["seen"], f"hidden: {at}, after {names}")
             self.assertTrue(at["ring"], f"no focus ring: {at}")
-        for name in ["skip", "operate", "by-tokens", "by-time", "by-worker", "workers-gone", "pause", "close-round", "add-count",
+        for name in ["skip", "operate", "by-tokens", "by-time", "by-worker", "compare", "workers-gone", "pause", "close-round", "add-count",
                      "checkpoint-name", "forget", "events-kind", "events"]:
             self.assertIn(name, names)
         for _ in range(len(names)):
