@@ -177,6 +177,7 @@ RULES = {
     "hugging-face-checkpoint.md": Rule({
         "Get the checkpoint": (), "Describe the run": (), "Train": (), "Export the result": (), "Load it in transformers": ()}, python="interop"),
     "use-the-result.md": Rule({"Get the tokenizer": (), "Export": (), "transformers": ()}, given=A_RUN, python="interop"),
-    "evaluate.md": Rule({"On text": (), "Compare models": (), "On questions": (), "From another program": ()}, given=A_RUN),
+    "evaluate.md": Rule({"On text": (), "Compare models": (), "Compare runs": (), "On questions": (), "While the run goes on": (),
+                         "From another program": ()}, given=A_RUN),
     "hugging-face-trainer.md": Rule({"Install": (), "Describe the run": (), "Add the callback": (), "Start": ()}, python="interop"),
 }
