@@ -88,8 +88,8 @@ json Tasks(const LossCurve& curve, const std::vector<CurvePoint>& points,
       one["unixSeconds"].push_back(UnixSeconds(evaluation.unix_ns));
       one["abandoned"].push_back(
           curve.Abandoned(evaluation.version, static_cast<uint64_t>(std::max(0.0, *tokens))));
-      one["value"].push_back(Rounded(score.value));
-      one["error"].push_back(Rounded(score.standard_error));
+      one["value"].push_back(score.value);
+      one["error"].push_back(score.standard_error);
       one["questions"].push_back(score.questions);
     }
   }

@@ -179,7 +179,8 @@ absl::StatusOr<PulledVersion> FakeCoordinator::Pull(const MemberRef& member, con
                  .evaluate = evaluate_all,
                  .deadline = Seconds(60),
                  .data = plan_data,
-                 .config_version = config_version};
+                 .config_version = config_version,
+                 .run_tasks = run_tasks};
   CodecFor(request.codec).Encode(theta_[request.call.fragment.value()], payload);
   pulled.published = HashOf(request.call.fragment);
   pulled.wire_bytes = payload.size();

@@ -75,6 +75,7 @@ class FakeCoordinator final : public CoordinatorConnection {
   bool grant_seed = false;
   uint64_t finish_at = 3;  // versions
   bool evaluate_all = false;
+  bool run_tasks = false;  // with each evaluation
   uint64_t samples_consumed = 0;
   std::optional<uint32_t> partition = 0;
   std::vector<PushKey> accepted_at_join;

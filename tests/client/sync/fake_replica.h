@@ -94,6 +94,10 @@ class FakeReplica final : public Replica {
     return EvaluationResult{.loss = tensors_[0][0], .tokens = max_batches};
   }
 
+  absl::StatusOr<std::vector<TaskScore>> ScoreTasks(const TaskCall& call) override {
+    return on_tasks ? on_tasks(call) : Replica::ScoreTasks(call);
+  }
+
   float first() const { return tensors_[0][0]; }
   const std::vector<float>& tensor(size_t t) const { return tensors_[t]; }
 
@@ -106,6 +110,8 @@ class FakeReplica final : public Replica {
   /// Before each step, with its number from 1; an error ends the step.
   std::function<absl::Status(uint64_t)> on_step;
   std::function<void()> on_evaluate;
+  /// None: the replica knows no tasks.
+  std::function<absl::StatusOr<std::vector<TaskScore>>(const TaskCall&)> on_tasks;
   absl::Status evaluation_error;
   /// Of each value of each tensor; none: one target for all.
   std::function<float(size_t tensor, size_t i)> target_of;

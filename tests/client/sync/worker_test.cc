@@ -351,5 +351,20 @@ TEST_F(WorkerTest, AnEvaluatorEvaluatesAndNeverPushes) {
   EXPECT_EQ(coordinator_.evaluations[3], (EvaluationReport{Version(3), 2.5, 5}));
 }
 
+TEST_F(WorkerTest, AnEvaluatorFollowsANewConfiguration) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.evaluate_all = true;
+  coordinator_.partition.reset();
+  coordinator_.on_not_yet = [&](size_t) {
+    coordinator_.config_version = 2;
+    coordinator_.run.evaluation_batches = 7;
+    coordinator_.PublishWithout(0.5F);
+  };
+  EXPECT_EQ(Run(WorkerRole::kEvaluator).code, ExitCode::kOk);
+  ASSERT_EQ(coordinator_.evaluations.size(), 4u);
+  EXPECT_EQ(coordinator_.evaluations[0].tokens, 5u);
+  EXPECT_EQ(coordinator_.evaluations[1], (EvaluationReport{Version(1), 1.5, 7}));
+}
+
 }  // namespace
 }  // namespace atl
