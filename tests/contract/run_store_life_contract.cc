@@ -63,12 +63,18 @@ TEST_P(RunStoreContract, SmallThingsComeBackInOrder) {
   ASSERT_TRUE(store().PutWorker(a).ok());
   const EvaluationEntry evaluation{
       .fragment = FragmentId(0), .version = Version(3), .loss = 1.5, .tokens = 99, .unix_ns = 7};
+  EvaluationEntry scored = evaluation;
+  scored.version = Version(4);
+  scored.tasks = {
+      {.task = "mmlu", .metric = "acc", .value = 0.25, .standard_error = 0.125, .questions = 9},
+      {.task = "mmlu", .metric = "answers_acc", .value = 0.5, .standard_error = 0, .questions = 9}};
+  ASSERT_TRUE(store().PutEvaluation(scored).ok());
   ASSERT_TRUE(store().PutEvaluation(evaluation).ok());
   Reopen();
   ASSERT_EQ(recovery().configs.size(), 2u);
   EXPECT_EQ(recovery().configs[1], second);
   EXPECT_EQ(recovery().workers, (std::vector<WorkerEntry>{a, b}));
-  EXPECT_EQ(recovery().evaluations, std::vector<EvaluationEntry>{evaluation});
+  EXPECT_EQ(recovery().evaluations, (std::vector<EvaluationEntry>{evaluation, scored}));
 }
 
 TEST_P(RunStoreContract, ForgottenWorkersAreGone) {

@@ -233,6 +233,8 @@ def by_evaluator(folder, programs, tokens, files, complaints):
             complaints.append(f"an evaluator in its tasks took {time.monotonic() - begin:.1f} s to end, with {code}")
         if "the tasks were interrupted" not in (run.folder / "slow.log").read_text():
             complaints.append(f"the evaluator does not say that its tasks were interrupted: {run.worker_log_end('slow')}")
+        if run.ctl("config", "set", "evaluation.tasks=") is None:
+            complaints.append(f"taking the tasks out of the run: {run.complaint}")
     finally:
         run.kill_all()
 
