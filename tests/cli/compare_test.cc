@@ -190,7 +190,7 @@ TEST(CompareTest, TheTableAndThePlotNameEveryRunAndTheAxis) {
   view.comparison = Compare(view.curves);
   for (const auto& [axis, range] :
        {std::pair(CompareAxis::kTokens, "tokens 0 to 300"), std::pair(CompareAxis::kSteps, "steps 0 to 24"),
-        std::pair(CompareAxis::kRounds, "rounds 0 to 3"), std::pair(CompareAxis::kTime, "time 0.0 s to 30 s"),
+        std::pair(CompareAxis::kRounds, "rounds 0 to 3"), std::pair(CompareAxis::kTime, "time 0 s to 30.0 s"),
         std::pair(CompareAxis::kBytes, "bytes 0 B to 150 B")}) {
     view.axis = axis;
     const std::vector<std::string> lines =

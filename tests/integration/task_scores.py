@@ -15,6 +15,7 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 import json
 import pathlib
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -223,9 +224,9 @@ def by_evaluator(folder, programs, tokens, files, complaints):
         judge = run.start_worker("slow", tokens, "--role", "evaluator", "--task", f"hellaswag={long}")
         run.wait_for(lambda: "of 50000 questions" in run.workers().get("slow", {}).get("progress", {}).get("waiting_for", ""), 120,
                      "the evaluator to say how far it is")
-        shown = run.ctl("status") or ""
-        if "hellaswag, " not in shown:
-            complaints.append(f"the status does not say how far the tasks are: {shown}")
+        shown = run.ctl("workers", "list") or ""
+        if not re.search(r"evaluating.*  hellaswag, \d+ of 50000 questions", shown):
+            complaints.append(f"the list of workers does not say how far the tasks are: {shown}")
         begin = time.monotonic()
         judge.send_signal(signal.SIGTERM)
         code = judge.wait(60)

@@ -46,6 +46,7 @@ TEST_F(EvaluationTasksTest, ScoresAreReportedWithTheLoss) {
     return scores_;
   };
   ASSERT_TRUE(h_.Start().Run().ok());
+  ASSERT_TRUE(h_.heartbeater.Beat().ok());
   ASSERT_EQ(h_.coordinator.evaluations.size(), 4u);
   for (const EvaluationReport& report : h_.coordinator.evaluations) EXPECT_EQ(report.tasks, scores_);
   EXPECT_EQ(h_.worker_status.progress().waiting_for.find("mmlu"), std::string::npos);
@@ -59,6 +60,7 @@ TEST_F(EvaluationTasksTest, OnlyWhenThePlanSaysSo) {
     return scores_;
   };
   ASSERT_TRUE(h_.Start().Run().ok());
+  ASSERT_TRUE(h_.heartbeater.Beat().ok());
   EXPECT_EQ(h_.coordinator.evaluations.size(), 4u);
 }
 
@@ -70,6 +72,7 @@ TEST_F(EvaluationTasksTest, AFailureLeavesTheLoss) {
     h.coordinator.evaluate_all = h.coordinator.run_tasks = true;
     h.replica.on_tasks = [&](const TaskCall&) { return failure; };
     ASSERT_TRUE(h.Start().Run().ok());
+    ASSERT_TRUE(h.heartbeater.Beat().ok());
     ASSERT_EQ(h.coordinator.evaluations.size(), 4u);
     EXPECT_TRUE(h.coordinator.evaluations[0].tasks.empty());
     const bool interrupted = h.log.str().find("the tasks were interrupted") != std::string::npos;
