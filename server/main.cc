@@ -120,7 +120,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--admin-listen", flags.admin_listen, "Address of the admin port, for atollctl")
       ->capture_default_str();
   app.add_option("--metrics-listen", flags.metrics_listen,
-                 "Serve Prometheus metrics on http://ADDRESS/metrics; empty: none")
+                 "Serve Prometheus metrics on http://ADDRESS/metrics; \"\": none")
       ->capture_default_str();
   app.add_option(
       "--health-listen", flags.health_listen,
@@ -129,7 +129,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "none");
   app.add_option(
       "--web-listen", flags.web_listen,
-      "Serve the web page on http://ADDRESS/; empty: no page. Default: 127.0.0.1:7604, without a page when "
+      "Serve the web page on http://ADDRESS/; \"\": no page. Default: 127.0.0.1:7604, without a page when "
       "that port is in use");
   app.add_option("--web-name", flags.web_names,
                  "Allow browsers to open the web page under this host name; repeatable")

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,9 +96,23 @@ std::optional<Pattern> PatternOfSteps(const Json& pre_tokenizer) {
   return IsByteLevel(second, /*use_regex=*/false) ? SplitPattern(first) : std::nullopt;
 }
 
+/// Whether a step puts a space before the text.
+bool AddsSpace(const Json& step) {
+  return IsText(JsonAt(step, "type"), "ByteLevel") && !IsOrAbsent(JsonAt(step, "add_prefix_space"), false);
+}
+
 absl::Status ReadPreTokenizer(const Json& file, BpeModel& model) {
   const Json* const pre_tokenizer = JsonAt(file, "pre_tokenizer");
   const auto pattern = IsNull(pre_tokenizer) ? std::nullopt : PatternOfSteps(*pre_tokenizer);
+  if (!pattern && !IsNull(pre_tokenizer)) {
+    const Json* const steps = JsonAt(*pre_tokenizer, "pretokenizers");
+    const bool in_steps = steps != nullptr && steps->is_array() && std::ranges::any_of(*steps, AddsSpace);
+    if (in_steps || AddsSpace(*pre_tokenizer)) {
+      return Unsupported("add_prefix_space of pre_tokenizer", "true",
+                         "false, because a space before every text is not part of it; train the tokenizer "
+                         "with ByteLevel(add_prefix_space=False)");
+    }
+  }
   if (!pattern) {
     return Unsupported("pre_tokenizer", Shown(pre_tokenizer),
                        "those of gpt2, cl100k, o200k, Llama-3, Qwen2 and SmolLM");

@@ -109,6 +109,23 @@ class EvalTest(unittest.TestCase):
         (part,), = self.tasks("--model", "model", "--data", "tokens/val.bin", "--limit-tokens", 100)
         self.assertAlmostEqual(part["loss"], loss_of(model, held_out[:100], CONTEXT, CONTEXT), delta=1e-4)
 
+    def test_tokens_of_another_tokenizer_are_rejected(self):
+        tokenizer = small_tokenizer()
+        model = gpt2(n_positions=CONTEXT, vocab_size=VOCABULARY)
+        self.save(model, "model", tokenizer)
+        self.write("text.txt", (ROOT / "README.md").read_text())
+        for name, arguments in (("bytes", []), ("bpe", ["--tokenizer", "model"])):
+            subprocess.run([self.programs / "atoll-data", "tokenize", *arguments, "--out", name, "text.txt"], check=True, cwd=self.folder,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.tasks("--model", "model", "--data", "bpe")
+        said = self.eval("--model", "model", "--data", "bytes", code=2)
+        self.assertIn("bytes: its tokens are those of the tokenizer 'bytes', and model is measured with", said)
+        said = self.eval("--model", "model", "--tokenizer", "bytes", "--data", "bpe", code=2)
+        self.assertIn("model is measured with 'bytes'", said)
+        warned = subprocess.run([self.programs / "atoll-model", "eval", "--model", "model", "--tokenizer", "bytes", "--text", "text.txt"],
+                                capture_output=True, text=True, timeout=120, check=True, cwd=self.folder).stderr
+        self.assertIn("the tokenizer in model is", warned)
+
     def test_questions_of_llm_c(self):
         model = gpt2(n_positions=CONTEXT)
         self.save(model, "model")

@@ -97,6 +97,8 @@ TEST(TokenizerJsonTest, OtherKindsAreRefusedByName) {
                          R"({"type": "Metaspace"})")),
               AllOf(HasSubstr("pre_tokenizer"), HasSubstr("Metaspace"), HasSubstr("SmolLM")));
   EXPECT_THAT(Fault(With("\"add_prefix_space\": false", "\"add_prefix_space\": true")),
+              HasSubstr("ByteLevel(add_prefix_space=False)"));
+  EXPECT_THAT(Fault(With("\"add_prefix_space\": false", "\"add_prefix_space\": true")),
               HasSubstr("pre_tokenizer"));
   EXPECT_THAT(Fault(With("\"normalizer\": null", "\"normalizer\": {\"type\": \"Lowercase\"}")),
               HasSubstr("normalizer"));

@@ -65,7 +65,7 @@ absl::Status GenerateWords(const GenerateFlags& flags, const Logger& log) {
   std::unique_ptr<Tokenizer> tokenizer;
   const auto make_tokenizer = [&](const std::string& of_run) {
     ATOLL_ASSIGN_OR_RETURN(tokenizer, TokenizerOf(flags, of_run));
-    WarnOfOtherTokenizer(*tokenizer, of_run, log);
+    WarnOfOtherTokenizer(*tokenizer, {.of_run = of_run, .files = flags.source.files}, log);
     return absl::OkStatus();
   };
   ATOLL_ASSIGN_OR_RETURN(const LoadedModel model, LoadModel(flags.source, make_tokenizer, log));

@@ -25,12 +25,19 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfModel(const TokenizerSourc
           : absl::StrFormat("the run's tokenizer is '%s', whose file is not here", name));
 }
 
-void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log) {
-  if (of_run.empty() || of_run == kNoTokenizer || tokenizer.name() == of_run) return;
+void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const TokenizerSource& of_model, const Logger& log) {
+  std::string whose = "the run's tokenizer", other = of_model.of_run;
+  if (other.empty() && IsModelFolder(of_model.files)) {
+    if (const auto beside = MakeFileTokenizer(of_model.files, of_model.pattern); beside.ok()) {
+      whose = absl::StrFormat("the tokenizer in %s", of_model.files);
+      other = std::string((*beside)->name());
+    }
+  }
+  if (other.empty() || other == kNoTokenizer || tokenizer.name() == other) return;
   log.Warning(
-      absl::StrFormat("the run's tokenizer is '%s', and this one is '%s': the text means something only if "
+      absl::StrFormat("%s is '%s', and this one is '%s': the text means something only if "
                       "both make the same tokens",
-                      of_run, std::string(tokenizer.name())));
+                      whose, other, std::string(tokenizer.name())));
 }
 
 }  // namespace atl

@@ -24,8 +24,8 @@ struct TokenizerSource {
 /// cannot be used.
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfModel(const TokenizerSource& source);
 
-/// Logs a warning if the run was trained with another one.
-void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const std::string& of_run, const Logger& log);
+/// Logs a warning if the run was trained with another one, or the model has another one beside its weights.
+void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const TokenizerSource& of_model, const Logger& log);
 
 }  // namespace atl
 

@@ -65,7 +65,8 @@ TEST_F(EvaluationTasksTest, OnlyWhenThePlanSaysSo) {
 }
 
 TEST_F(EvaluationTasksTest, AFailureLeavesTheLoss) {
-  for (const absl::Status& failure : {absl::CancelledError("interrupted"), absl::InternalError("no memory")}) {
+  for (const absl::Status& failure :
+       {absl::CancelledError("interrupted"), absl::InternalError("no memory")}) {
     SCOPED_TRACE(failure.ToString());
     Harness h;
     h.coordinator.SeedWith(1.0F);

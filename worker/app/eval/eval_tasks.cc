@@ -97,6 +97,15 @@ absl::StatusOr<OpenTokens> ModelJudge::Open(const std::string& path) const {
                                               .context = 1,
                                               .tokenizer = model_.tokenizer,
                                               .section = ShapeOf(model_.options)->section()}));
+  // Scores of tokens that mean other text are numbers like any others.
+  const std::string& made_by = folder.description().tokenizer;
+  if (tokenizer_.ok() && (*tokenizer_)->name() != made_by) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: its tokens are those of the tokenizer '%s', and %s is measured with '%s'; tokenize the text "
+        "with "
+        "that tokenizer, or name the files of '%s' with --tokenizer if the model was trained with it",
+        path, made_by, name_, std::string((*tokenizer_)->name()), made_by));
+  }
   tokens.folder.emplace(std::move(folder));
   return tokens;
 }
@@ -228,7 +237,7 @@ absl::StatusOr<ModelResult> MeasureModel(const std::string& name, const ModelSou
                                   .pattern = flags.tokenizer_pattern,
                                   .of_run = of_run,
                                   .files = source.files});
-    if (tokenizer.ok()) WarnOfOtherTokenizer(**tokenizer, of_run, log);
+    if (tokenizer.ok()) WarnOfOtherTokenizer(**tokenizer, {.of_run = of_run, .files = source.files}, log);
     // A named one that cannot be used is an error; another one may not be needed.
     return tokenizer.ok() || flags.tokenizer.empty() ? absl::OkStatus() : tokenizer.status();
   };

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Completer>> MakeCompleter(const ServeFlags& flags
                                    .files = flags.source.files});
     if (found.ok()) {
       tokenizer = *std::move(found);
-      WarnOfOtherTokenizer(*tokenizer, of_run, log);
+      WarnOfOtherTokenizer(*tokenizer, {.of_run = of_run, .files = flags.source.files}, log);
       return absl::OkStatus();
     }
     if (!flags.tokenizer.empty() || !absl::IsFailedPrecondition(found.status())) return found.status();

@@ -66,7 +66,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(const std::string& datase
   if (tokenizer->name() == dataset_tokenizer) return tokenizer;
   return absl::InvalidArgumentError(absl::StrCat(
       "the tokens are those of ", dataset_tokenizer, ", and ", flag.name, " is ",
-      std::string(tokenizer->name()), "; name the files of ", dataset_tokenizer, " with --tokenizer"));
+      std::string(tokenizer->name()), "; name the files of ", dataset_tokenizer,
+      " with --tokenizer. If the folder was adopted under another name for the same tokenizer, remove its "
+      "meta.json and adopt it with --tokenizer ",
+      std::string(tokenizer->name())));
 }
 
 }  // namespace atl

@@ -89,9 +89,14 @@ Journal FindStart(const std::string& folder, const std::string& job, const TextI
   return same ? *found : fresh;
 }
 
-absl::Status TooFewTokens(uint64_t tokens, const TokenizeOptions& options) {
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "the text has %d tokens: too few to train on and to hold out %g of", tokens, options.validation.share));
+absl::Status TooFewTokens(uint64_t tokens, uint64_t skipped_lines, const TokenizeOptions& options) {
+  std::string text = absl::StrFormat("the text has %d tokens: too few to train on and to hold out %g of",
+                                     tokens, options.validation.share);
+  if (skipped_lines > 0) {
+    absl::StrAppend(&text, "; ", Counted(skipped_lines, "bad line"),
+                    " were left out: without --skip-bad-lines the first of them is shown");
+  }
+  return absl::InvalidArgumentError(text);
 }
 
 /// The remedy if one side has no text.
@@ -104,13 +109,13 @@ std::string SideRemedy(const TokenizeOptions& options, const DocumentSpool& spoo
 
 absl::StatusOr<DatasetDescription> WriteDataset(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                                 const TokenizeEvents& events, const std::string& folder,
-                                                const DocumentSpool& spool) {
+                                                const DocumentSpool& spool, uint64_t skipped_lines) {
   const uint64_t all = spool.state().tokens;
   uint64_t trained = all;  // of kShare
   if (options.validation.by == By::kShare) {
     const auto held_out =
         static_cast<uint64_t>(std::ceil(static_cast<double>(all) * options.validation.share));
-    if (all < 4 || held_out + 2 > all) return TooFewTokens(all, options);
+    if (all < 4 || held_out + 2 > all) return TooFewTokens(all, skipped_lines, options);
     trained = all - held_out;
   }
   DatasetWriter writer({.folder = folder,
@@ -174,7 +179,7 @@ absl::StatusOr<TokenizeResult> Tokenize(const Tokenizer& tokenizer, const Tokeni
   ATOLL_RETURN_IF_ERROR(
       keep(FillSpool(tokenizer, options, inputs, folder.partial(), clock, events, journal, spool)));
   const absl::StatusOr<DatasetDescription> description =
-      WriteDataset(tokenizer, options, events, folder.partial(), spool);
+      WriteDataset(tokenizer, options, events, folder.partial(), spool, journal.skipped_lines);
   // A full disk can be tried again; a text that is too short cannot.
   if (absl::IsInvalidArgument(description.status())) return description.status();
   if (!description.ok()) return keep(description.status());
