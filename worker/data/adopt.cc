@@ -167,6 +167,11 @@ absl::StatusOr<DatasetDescription> Adopt(const AdoptOptions& options, const Adop
     const uint64_t trained = reader.tokens(i) - (i == last ? held_out : 0);
     if (trained > 0) description.train.push_back(reader.Describe(i, 0, trained));
   }
+  if (description.train.empty() || (!names.validation.empty() && reader.tokens(last + 1) == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("folder %s: the %s hold no tokens; copy the files again", options.folder,
+                        description.train.empty() ? "training shards" : "validation shards"));
+  }
   description.validation = names.validation.empty()
                                ? reader.Describe(last, reader.tokens(last) - held_out, held_out)
                                : reader.Describe(last + 1, 0, reader.tokens(last + 1));

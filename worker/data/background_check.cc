@@ -36,7 +36,8 @@ void BackgroundCheck::Run() {
   LowerThreadPriority();
   const absl::Status found = dataset_->VerifyContents([this] { return GoOn(); });
   const MutexLock lock(&mutex_);
-  if (!absl::IsCancelled(found)) status_ = found;
+  // The code of a file that was shortened: the data is not what it was, and the worker's exit code says so.
+  if (!absl::IsCancelled(found) && !found.ok()) status_ = absl::NotFoundError(found.message());
   done_ = true;
   changed_.NotifyAll();
 }

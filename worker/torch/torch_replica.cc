@@ -75,6 +75,7 @@ class ModelReplica final : public TorchReplica {
  private:
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
   absl::Status CheckData() const;
+  absl::Status CheckTokens(const Batch& batch) const;
   absl::Status CheckRequest(const ScoreRequest& request) const;
   const LanguageModel& ModelFor(ScorePrecision precision);
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
@@ -150,6 +151,17 @@ absl::Status ModelReplica::CheckData() const {
   return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
 }
 
+absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
+  // A lookup beyond the embedding ends the worker without its reason, or worse on an accelerator.
+  const int64_t largest = std::max(std::ranges::max(batch.inputs), std::ranges::max(batch.targets));
+  if (largest < int64_t{run_.model.vocabulary()}) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrFormat("a batch at sample %d has token %d, and the model's vocabulary is %d: a token file was "
+                      "changed while it was "
+                      "in use; `atoll-data inspect` names it",
+                      samples_consumed_, largest, run_.model.vocabulary()));
+}
+
 torch::Tensor ModelReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
   // from_blob takes a mutable pointer; the tensor is only read.
   torch::Tensor host = torch::from_blob(const_cast<int64_t*>(tokens.data()),
@@ -173,6 +185,7 @@ absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
     const MonoTime begin = Now();
     ATOLL_RETURN_IF_ERROR(
         training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_));
+    ATOLL_RETURN_IF_ERROR(CheckTokens(batch_));
     const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
     const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
     data += Now() - begin;

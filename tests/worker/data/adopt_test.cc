@@ -127,6 +127,18 @@ TEST(AdoptTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_EQ(Adopt(options, Ignore).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(AdoptTest, RejectsShardsWithoutTokens) {
+  const std::string folder = TemporaryFolder();
+  const AdoptOptions options = {.folder = folder, .tokenizer = "gpt2", .vocabulary = 50257};
+  WriteShard(folder, "x_train.bin", {});
+  WriteShard(folder, "x_val.bin", {1, 2, 3});
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("the training shards hold no tokens"));
+  WriteShard(folder, "x_train.bin", {1, 2, 3});
+  WriteShard(folder, "x_val.bin", {});
+  EXPECT_THAT(AdoptMessage(options), HasSubstr("the validation shards hold no tokens"));
+  EXPECT_FALSE(FileExists(JoinPath(folder, "meta.json")));
+}
+
 TEST(AdoptTest, ReadsShardsOfLlama3) {
   const std::string folder = TemporaryFolder();
   std::vector<TokenId> tokens = Tokens(100, 0);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLinesBytes = size_t{1} << 20;
 // A whole line is in memory. A longer one is rather a file of another kind.
-constexpr size_t kMaxLineBytes = size_t{256} << 20;
+constexpr size_t kMaxLineBytes = size_t{64} << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 class JsonLinesReader final : public TextReader {
@@ -66,7 +66,7 @@ class JsonLinesReader final : public TextReader {
                             "write long documents as text files",
                             path_, next_line_, HumanBytes(kMaxLineBytes)));
       }
-      wanted = 2 * waiting_.size();
+      wanted = std::min(2 * waiting_.size(), kMaxLineBytes + 1);
     }
   }
 

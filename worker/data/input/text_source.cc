@@ -17,6 +17,11 @@ namespace {
 
 constexpr size_t kFillBytes = size_t{1} << 18;
 
+FileStamp StampOf(const struct stat& status) {
+  return {.bytes = static_cast<int64_t>(status.st_size),
+          .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
 }  // namespace
 
 absl::StatusOr<TextSource> TextSource::Open(const std::string& path, int max_window_log) {
@@ -34,7 +39,9 @@ absl::StatusOr<TextSource> TextSource::Open(const std::string& path, int max_win
                                                       ": is a device, which may never end; "
                                                       "name a file or a pipe"));
   }
-  return TextSource(std::move(fd), path, max_window_log);
+  const bool regular = known && S_ISREG(status.st_mode);
+  return TextSource(std::move(fd), path, regular ? std::optional(StampOf(status)) : std::nullopt,
+                    max_window_log);
 }
 
 absl::Status TextSource::Fill() {
@@ -51,7 +58,15 @@ absl::Status TextSource::Fill() {
   if (got < 0) return ErrnoToStatus(problem, absl::StrCat("reading text file ", path_));
   file_bytes_ += static_cast<uint64_t>(got);
   ended_ = got == 0;
-  return absl::OkStatus();
+  return ended_ ? CheckUnchanged() : absl::OkStatus();
+}
+
+absl::Status TextSource::CheckUnchanged() const {
+  struct stat status {};
+  if (!stamp_ || ::fstat(fd_.get(), &status) != 0 || StampOf(status) == *stamp_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "text file ", path_,
+      ": another program changed it while it was read; wait until the file is complete, or copy it"));
 }
 
 absl::Status TextSource::Detect() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/crc32c.h"
 #include "common/file.h"
 #include "common/random.h"
 #include "common/status.h"
@@ -37,6 +38,19 @@ absl::Status CutTo(uint64_t bytes, DurableFile& file) {
                       file.path(), size, bytes));
 }
 
+absl::Status CheckContents(const DurableFile& file, uint64_t bytes, uint32_t crc32c) {
+  std::vector<std::byte> piece(kPieceTokens);
+  uint32_t found = 0;
+  for (uint64_t at = 0; at < bytes; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), bytes - at));
+    ATOLL_RETURN_IF_ERROR(file.ReadAt(at, piece));
+    found = Crc32c(std::span<const std::byte>(piece), found);
+  }
+  if (found == crc32c) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "temporary file %s was changed or is damaged; remove its folder and start again", file.path()));
+}
+
 }  // namespace
 
 absl::StatusOr<DocumentSpool> DocumentSpool::Open(const SpoolOptions& options, const SpoolState& state) {
@@ -53,6 +67,10 @@ absl::StatusOr<DocumentSpool> DocumentSpool::Open(const SpoolOptions& options, c
     files.index_bytes_written = spool.state_.buckets[i].documents * sizeof(IndexEntry);
     ATOLL_RETURN_IF_ERROR(CutTo(files.token_bytes_written, files.tokens));
     ATOLL_RETURN_IF_ERROR(CutTo(files.index_bytes_written, files.index));
+    files.tokens_crc32c = spool.state_.buckets[i].tokens_crc32c;
+    files.index_crc32c = spool.state_.buckets[i].index_crc32c;
+    ATOLL_RETURN_IF_ERROR(CheckContents(files.tokens, files.token_bytes_written, files.tokens_crc32c));
+    ATOLL_RETURN_IF_ERROR(CheckContents(files.index, files.index_bytes_written, files.index_crc32c));
     spool.buckets_.push_back(std::move(files));
   }
   return spool;
@@ -95,18 +113,23 @@ absl::Status DocumentSpool::EndDocument(bool held_out) {
 absl::Status DocumentSpool::Flush(BucketFiles& bucket) {
   ATOLL_RETURN_IF_ERROR(bucket.tokens.WriteAt(bucket.token_bytes_written, bucket.token_bytes));
   bucket.token_bytes_written += bucket.token_bytes.size();
+  bucket.tokens_crc32c = Crc32c(std::span<const std::byte>(bucket.token_bytes), bucket.tokens_crc32c);
   bucket.token_bytes.clear();
   ATOLL_RETURN_IF_ERROR(bucket.index.WriteAt(bucket.index_bytes_written, bucket.index_bytes));
   bucket.index_bytes_written += bucket.index_bytes.size();
+  bucket.index_crc32c = Crc32c(std::span<const std::byte>(bucket.index_bytes), bucket.index_crc32c);
   bucket.index_bytes.clear();
   return absl::OkStatus();
 }
 
 absl::Status DocumentSpool::Sync() {
-  for (BucketFiles& bucket : buckets_) {
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    BucketFiles& bucket = buckets_[i];
     ATOLL_RETURN_IF_ERROR(Flush(bucket));
     ATOLL_RETURN_IF_ERROR(bucket.tokens.Sync());
     ATOLL_RETURN_IF_ERROR(bucket.index.Sync());
+    state_.buckets[i].tokens_crc32c = bucket.tokens_crc32c;
+    state_.buckets[i].index_crc32c = bucket.index_crc32c;
   }
   return absl::OkStatus();
 }

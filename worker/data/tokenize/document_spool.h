@@ -20,6 +20,8 @@ struct SpoolState {
   struct Bucket {
     uint64_t tokens = 0;
     uint64_t documents = 0;
+    uint32_t tokens_crc32c = 0;  // of the bytes in the files
+    uint32_t index_crc32c = 0;
   };
   std::vector<Bucket> buckets;  // empty: nothing yet
   uint64_t documents = 0;
@@ -38,7 +40,8 @@ struct SpoolOptions {
 /// the order depends on nothing else. Not thread-safe.
 class DocumentSpool {
  public:
-  /// Continues at `state`, and drops what was written after it.
+  /// Continues at `state`, and drops what was written after it. DataLoss naming a file whose contents are not
+  /// those of `state`.
   static absl::StatusOr<DocumentSpool> Open(const SpoolOptions& options, const SpoolState& state);
 
   DocumentSpool(DocumentSpool&&) noexcept = default;
@@ -67,6 +70,7 @@ class DocumentSpool {
     DurableFile tokens, index;
     std::vector<std::byte> token_bytes, index_bytes;  // not yet in the files
     uint64_t token_bytes_written = 0, index_bytes_written = 0;
+    uint32_t tokens_crc32c = 0, index_crc32c = 0;  // of what is written
   };
   struct Place {
     uint64_t key, offset, length;  // in tokens

@@ -21,7 +21,7 @@ std::string JournalPath(const std::string& folder) { return JoinPath(folder, "jo
 absl::Status WriteJournal(const std::string& folder, const Journal& journal) {
   Json buckets = Json::array();
   for (const SpoolState::Bucket& bucket : journal.spool.buckets) {
-    buckets.push_back({bucket.tokens, bucket.documents});
+    buckets.push_back({bucket.tokens, bucket.documents, bucket.tokens_crc32c, bucket.index_crc32c});
   }
   const Json json = {{"version", kVersion},
                      {"job", journal.job},
@@ -45,7 +45,10 @@ absl::StatusOr<Journal> ReadJournal(const std::string& folder) {
     journal.inputs = json.at("inputs").get<uint64_t>();
     journal.inputs_digest = json.at("inputs_digest").get<std::string>();
     for (const Json& bucket : json.at("buckets")) {
-      journal.spool.buckets.push_back({bucket.at(0).get<uint64_t>(), bucket.at(1).get<uint64_t>()});
+      journal.spool.buckets.push_back({.tokens = bucket.at(0).get<uint64_t>(),
+                                       .documents = bucket.at(1).get<uint64_t>(),
+                                       .tokens_crc32c = bucket.at(2).get<uint32_t>(),
+                                       .index_crc32c = bucket.at(3).get<uint32_t>()});
     }
     journal.spool.documents = json.at("documents").get<uint64_t>();
     journal.spool.tokens = json.at("tokens").get<uint64_t>();

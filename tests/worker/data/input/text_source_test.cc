@@ -79,6 +79,23 @@ TEST(TextSourceTest, NamesDamagedFiles) {
             absl::StatusCode::kDataLoss);
 }
 
+TEST(TextSourceTest, NoticesAFileThatChangesWhileItIsRead) {
+  const std::string file = JoinPath(TemporaryFolder(), "text");
+  WriteBytes(file, std::string(size_t{1} << 20, 'a'));
+  auto source = TextSource::Open(file);
+  ASSERT_TRUE(source.ok()) << source.status();
+  std::string text;
+  ASSERT_TRUE(source->Read(100, text).ok());
+  ASSERT_EQ(::truncate(file.c_str(), 1 << 19), 0);
+  absl::Status status;
+  for (size_t before = 0; status.ok() && text.size() != before;) {
+    before = text.size();
+    status = source->Read(size_t{1} << 18, text);
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << text.size();
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file + ": another program changed it"));
+}
+
 TEST(TextSourceTest, RejectsFoldersAndDevices) {
   EXPECT_THAT(std::string(TextSource::Open(TemporaryFolder()).status().message()), HasSubstr("is a folder"));
   EXPECT_THAT(std::string(TextSource::Open("/dev/zero").status().message()), HasSubstr("is a device"));

@@ -102,6 +102,29 @@ TEST(DocumentSpoolTest, ContinuesAtAState) {
   }
 }
 
+TEST(DocumentSpoolTest, NoticesAFileThatWasChanged) {
+  const std::string folder = TemporaryFolder();
+  const SpoolOptions options = {.folder = folder};
+  SpoolState state;
+  {
+    auto spool = DocumentSpool::Open(options, {});
+    ASSERT_TRUE(spool.ok() && AddDocuments(*spool, 0, 50).ok());
+    state = spool->state();
+  }
+  for (const char* const name : {"tokens-000.tmp", "index-000.tmp"}) {
+    const std::string path = JoinPath(folder, name);
+    const std::string good = *ReadFile(path);
+    std::string bad = good;
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 0x40);
+    ASSERT_TRUE(WriteFileAtomically(path, bad).ok());
+    const absl::Status opened = DocumentSpool::Open(options, state).status();
+    EXPECT_EQ(opened.code(), absl::StatusCode::kDataLoss) << name;
+    EXPECT_THAT(std::string(opened.message()), ::testing::HasSubstr(name));
+    ASSERT_TRUE(WriteFileAtomically(path, good).ok());
+  }
+  EXPECT_TRUE(DocumentSpool::Open(options, state).ok());
+}
+
 TEST(DocumentSpoolTest, NoticesAFileThatIsTooShort) {
   const SpoolOptions options = {.folder = TemporaryFolder()};
   SpoolState state;
