@@ -60,6 +60,7 @@ class TorchModel(Model):
         for name, parameter in trained:
             _check_type(name, parameter)
             _check_distinct(name, parameter)
+        _check_apart(trained)
         self._parameters = [parameter for _, parameter in trained]
         tables = _lookup_tables(module)
         self.specs = [TensorSpec(name, tuple(parameter.shape), id(parameter) in tables) for name, parameter in trained]
@@ -72,6 +73,8 @@ class TorchModel(Model):
         if device.type == "cuda":
             self.device_name = torch.cuda.get_device_name(device)
         self.fingerprint = _fingerprint(frozen) if base_fingerprint is None and frozen else base_fingerprint or ""
+        # All workers have agreed on their values, unless the caller answers for them.
+        self._frozen = [(name, parameter, _changes_of(parameter)) for name, parameter in frozen] if base_fingerprint is None else []
 
     def _take_buffers(self, module: torch.nn.Module) -> List[Buffer]:
         buffers = [Buffer(canonical_name(module, name), owner, attribute) for name, owner, attribute in averaged_buffers(module, EXACT + REDUCED)]
@@ -120,9 +123,19 @@ class TorchModel(Model):
                 raise InvalidArgument(f"the parameter {spec.name!r} was replaced by another tensor after atoll.join: change it in place")
         for index in range(len(self._parameters), len(self.specs)):
             self._tensor(index)
+        self._warn_of_changed_base()
         for name in now:
             raise InvalidArgument(f"the parameter {name!r} is new or newly trained: a run's tensors are fixed. Freeze it, or start a "
                                   "new run")
+
+    def _warn_of_changed_base(self) -> None:
+        changed = [name for name, parameter, changes in self._frozen if _changes_of(parameter) != changes]
+        if not changed:
+            return
+        self._frozen = []  # once
+        warn(f"the frozen parameter {changed[0]!r} was changed after atoll.join: the other workers do not have the change, and this worker "
+             "is rejected when it joins again. Train the parameter, make it a buffer, or pass base_fingerprint=\"\" to answer for it yourself",
+             stacklevel=3)
 
     @torch.no_grad()
     def read(self, index: int, out: Optional[memoryview]) -> None:
@@ -192,6 +205,26 @@ def _check_distinct(name: str, tensor: Any, kind: str = "parameter") -> None:
     if local.layout == torch.strided and any(size > 1 and stride == 0 for size, stride in zip(local.shape, local.stride())):
         raise InvalidArgument(f"the {kind} {name!r} of shape {list(local.shape)} is an expanded tensor: several of its values share one place in "
                               "memory, and cannot be written one by one. Make it from tensor.clone()")
+
+
+def _check_apart(trained: List[Tuple[str, Any]]) -> None:
+    """Two parameters that share memory are no tied weights: each would be exchanged, and one write would undo the other."""
+    places = []
+    for name, parameter in trained:
+        local = getattr(parameter, "to_local", lambda: parameter)()
+        if local.numel() and local.layout == torch.strided and local.is_contiguous():
+            begin = local.data_ptr()
+            places.append((str(local.device), begin, begin + local.numel() * local.element_size(), name))
+    places.sort()
+    for before, after in zip(places, places[1:]):
+        if before[0] == after[0] and before[1] and after[1] < before[2]:
+            raise InvalidArgument(f"the parameters {before[3]!r} and {after[3]!r} share memory: use one torch.nn.Parameter in both places, "
+                                  "or give one of them a clone()")
+
+
+def _changes_of(parameter: Any) -> int:
+    """How often the tensor was written in place, as autograd counts it; not if it is an inference tensor."""
+    return 0 if parameter.is_inference() else int(parameter._version)
 
 
 def _check_type(name: str, parameter: Any) -> None:

@@ -163,6 +163,17 @@ class GuardTest(RunTest):
             self.assertEqual(hub.tokens(), 120)
             self.fresh()
 
+    def test_parameters_that_share_memory_are_named(self):
+        module = torch.nn.Module()
+        whole = torch.zeros(8)
+        module.a, module.b = torch.nn.Parameter(whole[:5]), torch.nn.Parameter(whole[3:])
+        with self.assertRaisesRegex(atoll.InvalidArgument, "the parameters 'a' and 'b' share memory"):
+            atoll.count_parameters(module)
+        module.a, module.b = torch.nn.Parameter(whole[:4]), torch.nn.Parameter(whole[4:])  # neighbours, as cuDNN keeps them
+        self.assertEqual(atoll.count_parameters(module), 8)
+        module.b = module.a  # tied
+        self.assertEqual(atoll.count_parameters(module), 4)
+
     def test_an_expanded_tensor_is_named(self):
         module = torch.nn.Module()
         module.p = torch.nn.Parameter(torch.zeros(1, 3).expand(5, 3))

@@ -87,6 +87,24 @@ class NamesTest(unittest.TestCase):
         self.assertNotEqual(one.fingerprint, other.fingerprint)
         self.assertEqual(TorchModel(Tied(), Island()).fingerprint, "")
 
+    def test_a_base_that_changes_is_said_once(self):
+        module = Adapter(1)
+        model = TorchModel(module, Island())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.check_unchanged()
+        with torch.no_grad():
+            module.base.weight.add_(1)
+        with self.assertWarnsRegex(UserWarning, "the frozen parameter 'base.weight' was changed after atoll.join"):
+            model.check_unchanged()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.check_unchanged()
+            own = TorchModel(Adapter(1), Island(), base_fingerprint="mine")
+            with torch.no_grad():
+                own._module.base.weight.add_(1)
+            own.check_unchanged()
+
     def test_a_scalar_parameter_is_possible(self):
         module = torch.nn.Module()
         module.scale = torch.nn.Parameter(torch.tensor(2.0))
