@@ -123,10 +123,20 @@ WebReply TooLarge(const HttpLimits& limits) {
   return reply;
 }
 
-bool AnnouncesTooMuch(MHD_Connection* connection, const HttpLimits& limits) {
+/// A client that is still sending when the connection closes gets a reset, and may lose the reply with it. So
+/// bodies up to this many times the limit are read and dropped.
+constexpr uint64_t kDroppedBodies = 16;
+
+uint64_t AnnouncedBytes(MHD_Connection* connection) {
   const std::string length = HeaderText(connection, "Content-Length");
   uint64_t bytes = 0;
-  return absl::SimpleAtoi(length, &bytes) && bytes > limits.body_bytes;
+  return absl::SimpleAtoi(length, &bytes) ? bytes : 0;
+}
+
+/// Whether to reply before a byte of the body is taken.
+bool RejectsAtOnce(MHD_Connection* connection, uint64_t announced, const HttpLimits& limits) {
+  const bool client_waits = HeaderOf(connection, "Expect") != nullptr;
+  return announced > limits.body_bytes * (client_waits ? 1 : kDroppedBodies);
 }
 
 /// Answers in the pool. Meanwhile the connection is suspended, and its thread serves others.
@@ -158,9 +168,11 @@ MHD_Result OnRequest(void* context, MHD_Connection* connection, const char* url,
   if (*per_request == nullptr) {
     auto begun = std::make_unique<Exchange>();
     begun->request = HeadOf(connection, url, method);
+    const uint64_t announced = AnnouncedBytes(connection);
+    begun->too_large = announced > state.limits.body_bytes;
     *per_request = begun.release();
-    // Before a byte of the body is taken.
-    return AnnouncesTooMuch(connection, state.limits) ? Send(connection, TooLarge(state.limits)) : MHD_YES;
+    return RejectsAtOnce(connection, announced, state.limits) ? Send(connection, TooLarge(state.limits))
+                                                              : MHD_YES;
   }
   Exchange& exchange = *static_cast<Exchange*>(*per_request);
   if (exchange.answered) return Send(connection, exchange.reply);

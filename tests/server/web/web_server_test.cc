@@ -116,6 +116,8 @@ TEST_F(WebServerTest, RejectsWhatIsTooLarge) {
   EXPECT_THAT(StatusIn(Ask(many)), AnyOf(413, 431));
   // Told before it is sent, and found out while it is.
   EXPECT_EQ(StatusIn(Ask(ActionHead("admin-token", 1'000'000))), 413);
+  EXPECT_EQ(StatusIn(Ask(ActionHead("admin-token", 200'000), std::string(200'000, 'a'))), 413)
+      << "not a reset";
   const std::string chunked =
       "POST /api/v1/control-run HTTP/1.1\r\nContent-Type: application/json\r\nAtoll-Action: 1\r\n"
       "Transfer-Encoding: chunked";
