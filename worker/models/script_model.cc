@@ -51,6 +51,14 @@ std::string FirstLine(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+/// The last line with text: before it, the interpreter quotes the module's code.
+std::string LastLine(std::string_view text) {
+  const size_t end = text.find_last_not_of(" \n");
+  if (end == std::string_view::npos) return "";
+  text = text.substr(0, end + 1);
+  return std::string(text.substr(text.rfind('\n') + 1));
+}
+
 absl::Status Unreadable(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("cannot be read: ", FirstLine(what),
                                                  "; write it with torch.jit.script(module).save(FILE), in a "
@@ -119,12 +127,34 @@ torch::Tensor ScriptModel::Loss(const torch::Tensor& tokens, const torch::Tensor
                                 ModelMode mode) const {
   const bool training = mode == ModelMode::kTraining;
   if (module_.is_training() != training) module_.train(training);
-  const torch::IValue loss = module_.forward({tokens, targets});
+  const torch::IValue loss = Forward(tokens, targets);
   TORCH_CHECK(loss.isTensor() && loss.toTensor().numel() == 1, path_,
               ": forward has to return a loss, one value");
   TORCH_CHECK(loss.toTensor().is_floating_point(), path_, ": forward returned a loss of type ",
               c10::toString(loss.toTensor().scalar_type()), "; it has to be floating-point");
+  TORCH_CHECK(
+      !training || loss.toTensor().requires_grad(), path_,
+      ": forward returned a loss that no parameter can be trained with; it was detached, or computed under "
+      "torch.no_grad()");
   return loss.toTensor().to(torch::kFloat32).reshape({});
+}
+
+torch::IValue ScriptModel::Forward(const torch::Tensor& tokens, const torch::Tensor& targets) const {
+  std::string why;
+  try {
+    return module_.forward({tokens, targets});
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  // Without memory there is another remedy, and the caller knows the words.
+  TORCH_CHECK(
+      why.find("out of memory") == std::string::npos && why.find("can't allocate") == std::string::npos, why);
+  const bool lookup = why.find("index out of range") != std::string::npos;
+  TORCH_CHECK(
+      false, path_, ": forward failed: ", LastLine(why),
+      lookup ? "; model.torchscript.vocabulary names more tokens than the module's embedding has" : "");
 }
 
 }  // namespace atl

@@ -41,6 +41,8 @@ class ScriptModel final : public LanguageModel {
                      ModelMode mode) const override;
 
  private:
+  torch::IValue Forward(const torch::Tensor& tokens, const torch::Tensor& targets) const;
+
   const std::string path_;
   // A handle: its methods change what it refers to.
   mutable torch::jit::Module module_;

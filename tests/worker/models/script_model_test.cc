@@ -13,6 +13,7 @@
 namespace atl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -159,6 +160,27 @@ TEST(ScriptModelTest, RejectsALossThatIsNotReal) {
   ASSERT_TRUE(replica.ok()) << replica.status();
   EXPECT_THAT(std::string((*replica)->InnerStep(1e-2).status().message()),
               HasSubstr("forward returned a loss of type ComplexFloat; it has to be floating-point"));
+}
+
+TEST(ScriptModelTest, SaysInOneLineWhyForwardFailed) {
+  const auto fault = [](const char* name, const char* forward) {
+    TorchReplicaOptions options = testing::TinyReplica(testing::TinyDataset(name));
+    const std::string path = Saved(MakeModule(forward), name);
+    options.run.model = Options(path);
+    const auto replica = CreateTorchReplica(options);
+    EXPECT_TRUE(replica.ok()) << replica.status();
+    std::string text((*replica)->InnerStep(1e-2).status().message());
+    EXPECT_THAT(text, AllOf(HasSubstr(path + ": forward"), Not(HasSubstr("\n"))));
+    return text;
+  };
+  EXPECT_THAT(fault("script_small_table",
+                    "def forward(self, tokens, targets):\n"
+                    "    return torch.embedding(self.table[:20], tokens).sum()\n"),
+              AllOf(HasSubstr("index out of range"), HasSubstr("model.torchscript.vocabulary")));
+  EXPECT_THAT(fault("script_detached",
+                    "def forward(self, tokens, targets):\n"
+                    "    return torch.embedding(self.table, tokens).sum().detach()\n"),
+              HasSubstr("it was detached"));
 }
 
 }  // namespace
