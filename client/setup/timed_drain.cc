@@ -1,5 +1,10 @@
 #include "client/setup/timed_drain.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "common/exit_codes.h"
 #include "common/human.h"
 
 namespace atl {
@@ -10,8 +15,14 @@ constexpr Duration kLastGoodbye = Seconds(1);
 
 }  // namespace
 
-TimedDrain::TimedDrain(Worker* worker, InterruptibleSleeper* sleeper, Duration grace, const Logger& log)
-    : sleeper_(sleeper), grace_(grace), log_(log), worker_(worker) {}
+void StuckWorker::EndProcess() {
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(ExitCode::kUncounted));
+}
+
+TimedDrain::TimedDrain(Worker* worker, InterruptibleSleeper* sleeper, Duration grace, const Logger& log,
+                       StuckWorker stuck)
+    : sleeper_(sleeper), grace_(grace), log_(log), stuck_(std::move(stuck)), worker_(worker) {}
 
 TimedDrain::~TimedDrain() { Detach(); }
 
@@ -34,7 +45,9 @@ TimedDrain::Begun TimedDrain::Begin() {
 void TimedDrain::Drain() {
   if (grace_ <= Duration(0)) {
     ran_out_ = true;
-    return Stop();
+    Stop();
+    static_cast<void>(timer_.Post([this] { AwaitEnd(); }));
+    return;
   }
   const Begun begun = Begin();
   if (begun == Begun::kNothing) return;
@@ -46,7 +59,15 @@ void TimedDrain::Drain() {
     if (pushes) ran_out_ = true;
     log_.Warning(pushes ? "no time left to push; leaving" : "no time left to say goodbye; leaving");
     Stop();
+    AwaitEnd();
   }));
+}
+
+void TimedDrain::AwaitEnd() {
+  if (!stuck_.end || !waiting_.SleepFor(stuck_.after)) return;
+  log_.Error("the worker was told to stop and its inner step does not end, so the process ends without it",
+             {{"after", HumanDuration(stuck_.after)}});
+  stuck_.end();
 }
 
 void TimedDrain::Detach() {

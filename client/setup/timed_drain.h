@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "client/sync/worker.h"
@@ -14,13 +15,24 @@
 
 namespace atl {
 
+/// A worker that was stopped and is still there: its inner step, or a call of LibTorch's, does not end.
+struct StuckWorker {
+  /// Longer than the transport takes to give up a push that fills the socket.
+  Duration after = Seconds(45);
+  /// Null: wait for as long as it takes.
+  std::function<void()> end;
+  /// Ends the process, with the exit code of a push that does not count. Nobody can end one thread of it.
+  static void EndProcess();
+};
+
 /// Lets a worker push what is done of its round, for at most `grace`, then stops it within about a second,
-/// whether or not the coordinator answers. Thread-safe.
+/// whether or not the coordinator answers. If that has no effect, it does what `stuck` says. Thread-safe.
 class TimedDrain {
  public:
   /// `worker` outlives this object, or the call of Detach; `sleeper`, which the worker's waits use, outlives
   /// this.
-  TimedDrain(Worker* worker, InterruptibleSleeper* sleeper, Duration grace, const Logger& log);
+  TimedDrain(Worker* worker, InterruptibleSleeper* sleeper, Duration grace, const Logger& log,
+             StuckWorker stuck = {});
   ~TimedDrain();
   TimedDrain(const TimedDrain&) = delete;
   TimedDrain& operator=(const TimedDrain&) = delete;
@@ -36,11 +48,13 @@ class TimedDrain {
 
  private:
   enum class Begun : uint8_t { kNothing, kPush, kStop };  // kStop: there is nothing to push
+  void AwaitEnd();
   Begun Begin() ABSL_LOCKS_EXCLUDED(mutex_);
 
   InterruptibleSleeper* const sleeper_;
   const Duration grace_;
   const Logger log_;
+  const StuckWorker stuck_;
   InterruptibleSleeper waiting_;  // for the grace to pass
   std::atomic<bool> ran_out_{false};
   Mutex mutex_;

@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(WorkerProce
                                                          .make_replica = std::move(options.make_replica)});
   process->monitoring_->Watch(process->worker_.get());
   process->drain_ = std::make_shared<TimedDrain>(process->worker_.get(), &process->sleeper_,
-                                                 Seconds(flags.drain_seconds), options.log);
+                                                 Seconds(flags.drain_seconds), options.log, options.stuck);
   return process;
 }
 

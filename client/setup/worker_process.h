@@ -27,6 +27,7 @@ struct WorkerProcessOptions {
   WorkerOptions worker;
   const StateDirectory* state = nullptr;  // claimed at the first Join; outlives the process object
   ReplicaFactory make_replica;
+  StuckWorker stuck = {};
   Logger log;
 };
 

@@ -88,6 +88,7 @@ WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, TaskSuite& tasks, 
                                         .worker = std::move(home.options),
                                         .state = &home.state,
                                         .make_replica = build,
+                                        .stuck = {.end = StuckWorker::EndProcess},
                                         .log = log},
                                        &clock);
   if (!process.ok()) return Fail(log, process.status(), SetupExitCode(process.status()));

@@ -66,6 +66,9 @@ class ModelReplica final : public TorchReplica {
   absl::Status LoadState(const ReplicaState& state) override;
 
   void Initialise() { model_->Initialise(run_.seed); }
+  /// A model from elsewhere computes one loss, with the largest token in it, before anybody trains it: once
+  /// it has seeded a run, the run keeps it.
+  absl::Status Try() const;
   /// A replica that only computes losses or text does not need its cost.
   void MeasureCost() {
     cost_ = {.flops_per_token = ShapeOf(run_.model)->TrainingFlopsPerToken(),
@@ -160,6 +163,17 @@ absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
                       "changed while it was "
                       "in use; `atoll-data inspect` names it",
                       samples_consumed_, largest, run_.model.vocabulary()));
+}
+
+absl::Status ModelReplica::Try() const {
+  std::vector<int64_t> tokens(run_.model.context(), 0);
+  tokens.back() = int64_t{run_.model.vocabulary()} - 1;
+  const absl::Status tried = CatchTorch("trying the model", [&] {
+    const torch::Tensor row = ToDevice(tokens, 1);
+    model_->Loss(row, row, ModelMode::kTraining);
+    return absl::OkStatus();
+  });
+  return absl::IsInternal(tried) ? absl::InvalidArgumentError(tried.message()) : tried;
 }
 
 torch::Tensor ModelReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
@@ -400,6 +414,7 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
     replica->Initialise();
     if (!options.dataset_folder.empty()) {
       ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));
+      if (options.run.model.external() != nullptr) ATOLL_RETURN_IF_ERROR(replica->Try());
       replica->MeasureCost();
     }
     return replica;

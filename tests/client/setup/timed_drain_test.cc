@@ -1,5 +1,6 @@
 #include "client/setup/timed_drain.h"
 
+#include <atomic>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -71,6 +72,19 @@ TEST_F(TimedDrainTest, WithoutAGraceItStops) {
   EXPECT_EQ(worker_.Run().how, SyncEnd::kStopped);
   EXPECT_TRUE(coordinator_.headers.empty());
   EXPECT_TRUE(sleeper_.interrupted());
+}
+
+TEST_F(TimedDrainTest, EndsTheProcessOfAStepThatDoesNotEnd) {
+  std::atomic<int> ended = 0;
+  TimedDrain drain(&worker_, &sleeper_, Seconds(0.001), Logger(),
+                   {.after = Seconds(0.01), .end = [&] { ++ended; }});
+  on_step_ = [&](uint64_t step) {
+    drain.Drain();
+    while (ended == 0) std::this_thread::yield();  // a hung kernel, as far as the worker knows
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(worker_.Run().how, SyncEnd::kStopped);
+  EXPECT_EQ(ended, 1);
 }
 
 TEST_F(TimedDrainTest, DetachedItDoesNothing) {
