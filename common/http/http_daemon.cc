@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -116,9 +117,17 @@ MHD_Result Send(MHD_Connection* connection, const WebReply& reply) {
   return queued;
 }
 
-WebReply TooLarge(const HttpLimits& limits) {
-  WebReply reply =
-      ErrorReply(413, "INVALID_ARGUMENT", absl::StrFormat("a body has at most %d bytes", limits.body_bytes));
+/// An error that the daemon finds itself.
+WebReply OwnError(const HttpDaemon::State& state, int http_status, const char* code,
+                  const std::string& message) {
+  WebReply reply = ErrorReply(http_status, code, message);
+  if (state.parts.error_body) reply.body = state.parts.error_body(http_status, message);
+  return reply;
+}
+
+WebReply TooLarge(const HttpDaemon::State& state) {
+  WebReply reply = OwnError(state, 413, "INVALID_ARGUMENT",
+                            absl::StrFormat("a body has at most %d bytes", state.limits.body_bytes));
   reply.headers.emplace_back("Connection", "close");
   return reply;
 }
@@ -139,6 +148,16 @@ bool RejectsAtOnce(MHD_Connection* connection, uint64_t announced, const HttpLim
   return announced > limits.body_bytes * (client_waits ? 1 : kDroppedBodies);
 }
 
+/// Whether nothing more can come from the client. The socket stays open while its connection is suspended.
+bool IsGone(int socket) {
+  char next = 0;
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  } while (got < 0 && errno == EINTR);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 /// Answers in the pool. Meanwhile the connection is suspended, and its thread serves others.
 MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchange& exchange) {
   const int socket = SocketOf(connection);
@@ -146,14 +165,17 @@ MHD_Result HandOver(HttpDaemon::State& state, MHD_Connection* connection, Exchan
   ++state.working;
   MHD_suspend_connection(connection);
   const bool posted = state.parts.post([&state, connection, &exchange, socket] {
-    exchange.reply = state.parts.answer(exchange.request);
+    // What it is told, nobody reads.
+    exchange.reply = state.limits.skip_gone_clients && IsGone(socket)
+                         ? OwnError(state, 503, "UNAVAILABLE", "the client closed the connection")
+                         : state.parts.answer(exchange.request);
     exchange.answered = true;
     state.parts.connections->Waiting(socket);
     MHD_resume_connection(connection);
     --state.working;
   });
   if (posted) return MHD_YES;
-  exchange.reply = ErrorReply(503, "UNAVAILABLE", "too many requests are waiting; retry in a moment");
+  exchange.reply = OwnError(state, 503, "UNAVAILABLE", "too many requests are waiting; retry in a moment");
   exchange.reply.headers.emplace_back("Retry-After", "2");
   exchange.answered = true;
   state.parts.connections->Waiting(socket);
@@ -171,8 +193,7 @@ MHD_Result OnRequest(void* context, MHD_Connection* connection, const char* url,
     const uint64_t announced = AnnouncedBytes(connection);
     begun->too_large = announced > state.limits.body_bytes;
     *per_request = begun.release();
-    return RejectsAtOnce(connection, announced, state.limits) ? Send(connection, TooLarge(state.limits))
-                                                              : MHD_YES;
+    return RejectsAtOnce(connection, announced, state.limits) ? Send(connection, TooLarge(state)) : MHD_YES;
   }
   Exchange& exchange = *static_cast<Exchange*>(*per_request);
   if (exchange.answered) return Send(connection, exchange.reply);
@@ -183,7 +204,7 @@ MHD_Result OnRequest(void* context, MHD_Connection* connection, const char* url,
     *upload_size = 0;
     return MHD_YES;
   }
-  if (exchange.too_large) return Send(connection, TooLarge(state.limits));
+  if (exchange.too_large) return Send(connection, TooLarge(state));
   if (state.parts.is_quick(exchange.request)) return Send(connection, state.parts.answer(exchange.request));
   return HandOver(state, connection, exchange);
 }

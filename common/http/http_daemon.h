@@ -32,6 +32,9 @@ struct HttpLimits {
                             << 10;  // request line and headers of request and reply, without bodies
   size_t body_bytes = size_t{16} << 10;
   Duration idle = Seconds(10);
+  /// Leave out a request whose client has closed the connection, or its side of it, before a task of `post`
+  /// begins with it.
+  bool skip_gone_clients = false;
 };
 
 /// libmicrohttpd on one listening socket: one thread for all connections, and `post` for work that may block.
@@ -45,6 +48,9 @@ class HttpDaemon {
     /// Runs a task on another thread. Returns false if there are too many tasks; the client then gets 503.
     std::function<bool(std::function<void()>)> post;
     ConnectionTable* connections = nullptr;
+    /// The JSON of an error that the daemon finds itself (413, 503), by HTTP status and message. Null: that
+    /// of ErrorReply.
+    std::function<std::string(int, const std::string&)> error_body = nullptr;
   };
 
   /// `listener` listens; the daemon has a duplicate of it. Everything in `parts` outlives the daemon.

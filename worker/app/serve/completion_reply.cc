@@ -99,6 +99,14 @@ std::string ModelJson(const std::string& model, int64_t created, uint32_t contex
   return Text(ModelOf(model, created, context));
 }
 
+std::string ApiErrorJson(int http_status, const std::string& message) {
+  return Text({{"error",
+                {{"message", message},
+                 {"type", http_status >= 500 ? "server_error" : "invalid_request_error"},
+                 {"param", Json()},
+                 {"code", Json()}}}});
+}
+
 WebReply ApiError(const absl::Status& status) {
   // As the replies of every server of this project have it, with the API's own fields.
   WebReply reply = ErrorReply(status);

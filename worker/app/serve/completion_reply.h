@@ -21,6 +21,9 @@ std::string ModelsJson(const std::string& model, int64_t created, uint32_t conte
 /// And of GET /v1/models/MODEL.
 std::string ModelJson(const std::string& model, int64_t created, uint32_t context);
 
+/// {"error": {"message": ..., "type": ..., "param": null, "code": null}}, of an error without a status.
+std::string ApiErrorJson(int http_status, const std::string& message);
+
 /// {"error": {"message": ..., "type": ..., "param": ..., "code": ...}} with the HTTP status of this error.
 WebReply ApiError(const absl::Status& status);
 

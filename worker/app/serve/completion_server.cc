@@ -9,6 +9,7 @@
 #include "common/periodic_task.h"
 #include "common/status.h"
 #include "common/task_queue.h"
+#include "worker/app/serve/completion_reply.h"
 
 namespace atl {
 
@@ -55,7 +56,8 @@ absl::StatusOr<std::unique_ptr<CompletionServer>> CompletionServer::Start(
                         {.answer = [&p](const WebRequest& request) { return p.api->Answer(request); },
                          .is_quick = [&p](const WebRequest& request) { return p.api->IsQuick(request); },
                          .post = post,
-                         .connections = &p.connections}));
+                         .connections = &p.connections,
+                         .error_body = ApiErrorJson}));
   p.ticks = std::make_unique<PeriodicTask>(
       "serve-ticks", Seconds(1), [&p] { p.connections.EndSilentConnections(p.options.client_timeout); });
   return server;

@@ -20,7 +20,7 @@ struct CompletionServerOptions {
   std::string address = "127.0.0.1:8000";  // port 0: any free one
   ServeExposure exposure = ServeExposure::kLoopbackOnly;
   size_t max_waiting = 64;  // requests for the model
-  HttpLimits limits = {.body_bytes = size_t{8} << 20};
+  HttpLimits limits = {.body_bytes = size_t{8} << 20, .skip_gone_clients = true};
   /// Time limit for a client to send a request, and again to receive its answer.
   Duration client_timeout = Seconds(60);
 };
