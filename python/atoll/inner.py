@@ -90,6 +90,13 @@ class Inner:
         return restore
 
 
+_CLASSES = "\0classes"  # in the state of Extra, beside the names of the user
+
+
+def _class_of(value: Any) -> str:
+    return type(value).__qualname__
+
+
 class Extra:
     """Objects with state_dict and load_state_dict that are kept with the worker's state, such as a scheduler.
 
@@ -111,9 +118,17 @@ class Extra:
             state.check(kept, path)
 
     def state(self) -> Dict[str, Any]:
-        return {name: _kept(value) for name, value in self._objects.items()}
+        kept = {name: _kept(value) for name, value in self._objects.items()}
+        if kept:
+            kept[_CLASSES] = {name: _class_of(value) for name, value in self._objects.items()}
+        return kept
 
     def load(self, states: Dict[str, Any]) -> None:
+        classes = states.get(_CLASSES, {})  # not in states of version 0.2.0
+        for name, value in self._objects.items():
+            if classes.get(name, _class_of(value)) != _class_of(value):
+                raise InvalidArgument(f"also_save[{name!r}] is a {_class_of(value)}, and the saved state is of a {classes[name]}: give it "
+                                      "another name to begin without the saved state")
         for name, value in self._objects.items():
             if name in states:
                 value.load_state_dict(states[name])

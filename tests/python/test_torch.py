@@ -665,6 +665,20 @@ class JoinedTest(RunTest):
         self.assertTrue(torch.equal(fits.weights.weight, before))
         self.assertTrue(torch.equal(self.generator, generator))
 
+    def test_a_state_of_another_scheduler_leads_to_a_cold_start(self):
+        self.coordinator(rounds=100, steps=3)
+        weights = self.two_layers()
+        schedulers = torch.optim.lr_scheduler
+        for make, words in ((lambda o: schedulers.CosineAnnealingLR(o, 50), None), (lambda o: schedulers.CosineAnnealingLR(o, 70), None),
+                            (lambda o: schedulers.StepLR(o, 10), "also_save\\['s'\\] is a StepLR, and the saved state is of a CosineAnnealingLR")):
+            optimizer = torch.optim.AdamW(weights, lr=0.1)
+            caught = self.life(optimizer, learning_rate="mine", also_save={"s": make(optimizer)})
+            found = [text for text in caught if "also_save" in text]
+            if words is None:
+                self.assertEqual(found, [])
+            else:
+                self.assertRegex(found[0], words)
+
     def test_settings_that_the_kept_state_replaces_are_said(self):
         self.coordinator(rounds=100, steps=3)
         weights = self.two_layers()
