@@ -120,6 +120,8 @@ class Day:
         self.check(f"metrics: {metrics['version']}", int(metrics["version"]) >= 2)
         lines = self.type("metrics", "export").splitlines()
         self.check("metrics export", any("train/loss" in line for line in lines))
+        compared = json.loads(self.type("compare", f"now={self.run.admin}", "--loss", "training", "--json"))
+        self.check(f"compare: {compared['runs'][0]['name']}", len(compared["runs"][0]["points"]) >= 2)
         self.check("verify", "DIFFERENT" not in self.type("verify") and "bit equal" in self.type("verify"))
         watching = self.watch("--json", "--interval", "0.1", "--line-interval", "0.1")
         heads = [int(json.loads(watching.stdout.readline())["fragments"][0]["version"]) for _ in range(20)]
