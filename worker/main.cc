@@ -28,8 +28,7 @@ const HelpText& ProgramHelp() {
                     "Train until the run is finished; run the same command again after a crash"},
                    {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval",
                     "Evaluate published versions; no round waits for this process"},
-                   {"atoll-worker --role evaluator --name eval --data tokens --state-dir state/eval --task "
-                    "hellaswag=hellaswag_val.jsonl --tokenizer tokenizer.json",
+                   {"atoll-worker --role evaluator --name eval --data tokens --state-dir s --task mmlu=test",
                     "The same, with a task of evaluation.tasks"},
                    {"atoll-worker generate --prompt \"Once \"",
                     "Write text with the current model, as atoll-model does"}},

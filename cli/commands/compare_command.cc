@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/compare/compare_view.h"
 #include "cli/compare/read_run.h"
+#include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -99,7 +100,8 @@ class Comparer {
     CurveBuilder builder;
     std::string name = run.name;
     if (run.is_file) {
-      ATOLL_RETURN_IF_ERROR(ReadMetricsFile(run.source, builder));
+      const absl::Status read = ReadMetricsFile(run.source, builder);
+      if (!read.ok()) return WithExitCode(read, ExitCode::kBadFiles);
       if (name.empty()) name = StemOf(run.source);
     } else {
       AdminClient client(run.source, Seconds(global_.timeout_s), global_.user, global_.security(),
@@ -111,9 +113,10 @@ class Comparer {
       }));
       if (name.empty()) name = status.run_name();
     }
-    ATOLL_ASSIGN_OR_RETURN(RunCurve curve, builder.Build(loss));
-    curve.name = name;
-    curve.source = run.source;
+    auto curve = builder.Build(loss);
+    if (!curve.ok()) return run.is_file ? curve.status() : FromCoordinator(curve.status());
+    curve->name = name;
+    curve->source = run.source;
     return curve;
   }
 

@@ -117,7 +117,7 @@ absl::StatusOr<RunArgument> ParseRunArgument(const std::string& text) {
   }
   run.is_file = FileExists(run.source);
   if (run.is_file || IsAddress(run.source)) return run;
-  return absl::InvalidArgumentError(
+  return absl::NotFoundError(
       absl::StrFormat("'%s' is neither a file that exists nor HOST:PORT of a coordinator's admin port. "
                       "`atollctl metrics export "
                       "--format jsonl --out FILE` writes a file",

@@ -17,7 +17,7 @@ struct RunArgument {
   bool is_file = false;
 };
 
-/// InvalidArgument when it is neither an existing file nor an address.
+/// NotFound when it is neither an existing file nor an address.
 absl::StatusOr<RunArgument> ParseRunArgument(const std::string& text);
 
 /// Adds the points of a file that `atollctl metrics export` wrote as CSV or as JSON lines. `path` is its name

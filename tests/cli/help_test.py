@@ -19,7 +19,7 @@ import tempfile
 COLUMNS = 100
 PROGRAMS = ("atoll-coordinator", "atoll-worker", "atoll-model", "atollctl", "atoll-data")
 # What a description may begin with. An imperative; no noun, no third person.
-VERBS = {"Add", "Allow", "Check", "Close", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
+VERBS = {"Add", "Allow", "Check", "Close", "Compare", "Continue", "Convert", "Create", "Delete", "Describe", "Discard", "Drain", "Estimate",
          "Evict", "Export", "Extend", "Follow", "Forget", "Hold", "Inspect", "Let", "List", "Make", "Measure", "Pause", "Prepare", "Print",
          "Recompute", "Remove", "Reset", "Restore", "Resume", "Revoke", "Serve", "Set", "Show", "Start", "Stop", "Train", "Verify",
          "Write", "Change"}

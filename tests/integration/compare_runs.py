@@ -114,10 +114,10 @@ def measure(folder, programs):
         if "skipped: gone (127.0.0.1:9)" not in skipped.stderr or "as csv" not in skipped.stdout:
             complaints.append(f"--skip-unreachable: {skipped}")
         compare(programs, AWAY, "--skip-unreachable", code=3)
-        wrong = compare(programs, runs[1], "nothing.csv", code=2)
+        wrong = compare(programs, runs[1], "nothing.csv", code=6)
         if "'nothing.csv' is neither a file" not in wrong.stderr:
             complaints.append(f"a file that is not there: {wrong}")
-        compare(programs, folder / "text", code=2)
+        compare(programs, folder / "text", code=6)
     finally:
         live.kill_all()
     return complaints
