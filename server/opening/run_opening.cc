@@ -40,6 +40,10 @@ std::string ValueText(uint64_t number) { return std::to_string(number); }
 std::string ValueText(double number) { return absl::StrFormat("%g", number); }
 std::string ValueText(CodecKind codec) { return std::string(CodecName(codec)); }
 std::string ValueText(DataMode mode) { return mode == DataMode::kShared ? "shared" : "local"; }
+std::string ValueText(bool value) { return value ? "true" : "false"; }
+std::string ValueText(SequenceBounds bounds) {
+  return bounds == SequenceBounds::kWithinFiles ? "within_files" : "across_files";
+}
 std::string ValueText(SyncMode mode) { return mode == SyncMode::kBlocking ? "blocking" : "overlapped"; }
 std::string ValueText(FragmentPattern pattern) {
   return pattern == FragmentPattern::kPacked ? "packed" : "strided";
@@ -379,6 +383,9 @@ absl::Status CheckSettled(const RunOptions& recorded, const RunOptions& now) {
   ATOLL_RETURN_IF_ERROR(Same("data.tokenizer", recorded.data.tokenizer, now.data.tokenizer));
   ATOLL_RETURN_IF_ERROR(Same("data.mode", recorded.data.mode, now.data.mode));
   ATOLL_RETURN_IF_ERROR(Same("data.partitions", recorded.data.partitions, now.data.partitions));
+  ATOLL_RETURN_IF_ERROR(Same("data.sequences", recorded.data.sequences, now.data.sequences));
+  ATOLL_RETURN_IF_ERROR(
+      Same("data.isolate_documents", recorded.data.isolate_documents, now.data.isolate_documents));
   ATOLL_RETURN_IF_ERROR(Same("outer.optimizer", recorded.outer.optimizer, now.outer.optimizer));
   ATOLL_RETURN_IF_ERROR(Same("codec.pull", recorded.pull_codec, now.pull_codec));
   ATOLL_RETURN_IF_ERROR(Same("sync.mode", recorded.sync.mode, now.sync.mode));

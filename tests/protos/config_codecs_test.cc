@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/config/assumed_fields.h"
+#include "protos/config/defaults.h"
 #include "protos/config/run_config.h"
 #include "tests/protos/sample_config.h"
 
@@ -99,6 +100,18 @@ TEST(ConfigCodecsTest, ARunKeepsWhatItsFileLeavesToADefaultThatChanged) {
   EXPECT_EQ(silent.codec().pull_delta(), v1::PULL_DELTA_NONE);
   EXPECT_EQ(silent.codec().push(), v1::CODEC_BF16);
   EXPECT_FALSE(silent.codec().zstd());
+}
+
+TEST(ConfigCodecsTest, ARunOfAnOlderReleaseReadsItsFilesAsOneText) {
+  v1::RunConfig config = *ParseRunConfig(kSampleYaml, "s.yaml");
+  EXPECT_EQ(config.data().sequences(), v1::SEQUENCE_BOUNDS_WITHIN_FILES);
+  EXPECT_THAT(AssumedFields({{"data", 3}}), Contains("data.sequences"));
+  v1::RunConfig recorded = config;
+  recorded.mutable_data()->clear_sequences();
+  EXPECT_EQ(ToRunOptions(recorded)->data.sequences, SequenceBounds::kAcrossFiles);
+  FillAbsent(&recorded);
+  KeepRecorded({"data.sequences"}, recorded, &config);
+  EXPECT_EQ(ToRunOptions(config)->data.sequences, SequenceBounds::kAcrossFiles);
 }
 
 TEST(ConfigCodecsTest, ErrorFeedbackThatKeepsNothingIsRejected) {

@@ -337,6 +337,13 @@ TEST(CheckSettled, ShowsValuesAsAFileHasThem) {
               HasSubstr("the configuration says strided"));
   EXPECT_THAT(rejection([](RunOptions& now) { now.data.mode = DataMode::kLocal; }),
               HasSubstr("the configuration says local"));
+  EXPECT_THAT(
+      rejection([](RunOptions& now) { now.data.sequences = SequenceBounds::kAcrossFiles; }),
+      HasSubstr(
+          "data.sequences is fixed when a run begins: this run has within_files, the configuration says "
+          "across_files"));
+  EXPECT_THAT(rejection([](RunOptions& now) { now.data.isolate_documents = true; }),
+              HasSubstr("data.isolate_documents is fixed when a run begins: this run has false"));
   EXPECT_THAT(rejection([](RunOptions& now) { now.outer.optimizer = OuterOptimizerKind::kDelayedNesterov; }),
               HasSubstr("this run has nesterov, the configuration says delayed_nesterov"));
   EXPECT_THAT(rejection([](RunOptions& now) { now.pull_codec = CodecKind::kBf16; }),

@@ -77,6 +77,18 @@ absl::Status CheckLength(const std::string& what, uint64_t tokens, const Dataset
                       model.section, uint64_t{model.context} + 1));
 }
 
+absl::Status CheckFiles(const std::string& folder, const Dataset& dataset, const DatasetRequirements& model) {
+  if (model.context == 0 || dataset.Samples(model.context, model.sequences).size() > 0)
+    return absl::OkStatus();
+  uint64_t longest = 0;
+  for (const TokenFile& file : dataset.train_files()) longest = std::max(longest, file.size());
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "training text in %s: its longest file has %d tokens, and a sample of %s.context + 1 = %d tokens must "
+      "lie in one file (data.sequences: within_files); write longer files with 'atoll-data merge %s --out "
+      "FOLDER', or set data.sequences: across_files in a new run",
+      folder, longest, model.section, uint64_t{model.context} + 1, folder));
+}
+
 }  // namespace
 
 absl::StatusOr<Dataset> Dataset::Open(const std::string& folder, const DatasetRequirements& requirements) {
@@ -95,6 +107,7 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& folder, const DatasetRe
   Dataset dataset(std::move(description), std::move(train), std::move(validation));
   ATOLL_RETURN_IF_ERROR(
       CheckLength(absl::StrCat("training text in ", folder), dataset.train_tokens(), requirements));
+  ATOLL_RETURN_IF_ERROR(CheckFiles(folder, dataset, requirements));
   ATOLL_RETURN_IF_ERROR(
       CheckLength(absl::StrCat("held-out text in ", folder), dataset.validation_tokens(), requirements));
   return dataset;
@@ -119,6 +132,12 @@ absl::Status Dataset::VerifyContents(const std::function<bool()>& go_on) const {
   };
   for (size_t i = 0; i < train_.size(); ++i) ATOLL_RETURN_IF_ERROR(verify(train_[i], description_.train[i]));
   return verify(validation_, description_.validation);
+}
+
+SampleIndex Dataset::Samples(uint32_t context, SequenceBounds bounds) const {
+  std::vector<uint64_t> tokens;
+  for (const TokenFile& file : train_) tokens.push_back(file.size());
+  return {tokens, context, bounds};
 }
 
 absl::Status Dataset::ReadTrain(uint64_t begin, std::span<TokenId> out) const {

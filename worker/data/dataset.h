@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/run_options.h"
+#include "core/sample_index.h"
 #include "worker/data/dataset_description.h"
 #include "worker/data/token_file.h"
 
@@ -19,6 +21,8 @@ struct DatasetRequirements {
   uint32_t context = 0;               // tokens; both splits must hold at least one window of context+1
   std::string tokenizer;              // empty: any
   std::string section = "model.gpt";  // of the model in the configuration, for messages
+  /// Where a training sample may lie. Tools that read tokens and no samples leave it.
+  SequenceBounds sequences = SequenceBounds::kAcrossFiles;
 };
 
 /// Tokenised text in one folder: token files and the meta.json that lists them (docs/reference/training.md),
@@ -49,6 +53,9 @@ class Dataset {
   /// See TokenFile::tokens().
   const TokenView& validation() const { return validation_.tokens(); }
   uint64_t validation_tokens() const { return validation_.size(); }
+
+  /// The training samples of this context.
+  SampleIndex Samples(uint32_t context, SequenceBounds bounds) const;
 
   /// Copies training tokens [begin, begin + out.size()) of the whole text, across files. Requires begin +
   /// out.size() <= train_tokens(). NotFound naming a file that was shortened since Open.

@@ -229,6 +229,8 @@ TEST_F(AdminConfig, WhatIsSettledIsRejectedByName) {
   using absl::StatusCode;
   for (const auto& [path, value] : std::map<std::string, std::string>{{"model.gpt.layers", "2"},
                                                                       {"data.partitions", "16"},
+                                                                      {"data.sequences", "across_files"},
+                                                                      {"data.isolate_documents", "true"},
                                                                       {"inner.batch", "8"},
                                                                       {"inner.optimizer", "sgd"},
                                                                       {"codec.pull", "bf16"},
