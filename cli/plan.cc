@@ -252,8 +252,8 @@ std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
         absl::StrFormat("a round takes about %s, but round.deadline_s is %s: it closes without workers",
                         HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
   }
-  if (plan.assumptions.train_tokens > 0) {
-    if (std::string passes = PassesWarning(run, plan.assumptions.train_tokens); !passes.empty())
+  if (!plan.assumptions.texts.empty()) {
+    if (std::string passes = PassesWarning(run, plan.assumptions.texts); !passes.empty())
       warnings.push_back(std::move(passes));
   }
   if (const std::optional<std::string> lost = LostTime(run, plan)) warnings.push_back(*lost);
@@ -367,7 +367,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
     plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
   }
   plan.privacy = PlanPrivacy(run, plan.assumptions.workers);
-  if (assumptions.train_tokens > 0) plan.passes = PassesOverData(run, assumptions.train_tokens);
+  if (!assumptions.texts.empty()) plan.passes = PassesOverData(run, assumptions.texts);
   plan.warnings = Warnings(run, plan);
   return plan;
 }

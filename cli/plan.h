@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/data_passes.h"
 #include "core/memory_bounds.h"
 #include "core/memory_plan.h"
 #include "core/run_options.h"
@@ -24,8 +25,8 @@ struct PlanAssumptions {
   double latency_s = 0.05;                      // round trip
   double step_s = 0;                            // of an inner step; 0: unknown
   uint64_t parameters = 0;                      // of an external model; 0: model.external.parameters
-  double evaluation_batch_s = 0;  // 0: a third of step_s, because a step also runs the backward pass
-  uint64_t train_tokens = 0;      // of the training text (core/data_passes.h); 0: unknown
+  double evaluation_batch_s = 0;      // 0: a third of step_s, because a step also runs the backward pass
+  std::vector<TextShare> texts = {};  // of the training data (core/data_passes.h); empty: unknown
 };
 
 struct PlannedDisk {

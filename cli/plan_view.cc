@@ -271,8 +271,13 @@ std::vector<std::string> RenderPlan(const RunPlan& plan) {
                               100 * static_cast<double>(elements) / static_cast<double>(plan.parameters)));
   }
   if (plan.passes) {
-    lines.Row("passes over the text", absl::StrFormat("%.3g", *plan.passes),
-              Count(plan.assumptions.train_tokens) + " training tokens");
+    uint64_t tokens = 0;
+    for (const TextShare& text : plan.assumptions.texts) tokens += text.tokens;
+    const size_t texts = plan.assumptions.texts.size();
+    lines.Row(
+        "passes over the text", absl::StrFormat("%.3g", *plan.passes),
+        Count(tokens) + " training tokens" +
+            (texts > 1 ? absl::StrFormat(" in a mixture of %d datasets; of the one read most", texts) : ""));
   }
   CoordinatorRows(plan, lines);
   WorkerRows(plan, lines);

@@ -55,6 +55,11 @@ uint64_t SampleOrder::At(uint64_t position) const {
   return x;
 }
 
+uint64_t DerivedSeed(uint64_t seed, uint64_t number) {
+  constexpr uint64_t kMixture = 0x6d697874757265;  // "mixture"
+  return Mix(Mix(seed ^ kMixture) + (number + 1) * kGolden);
+}
+
 uint64_t SampleOrder::SampleAt(uint32_t partition, uint32_t partitions, uint64_t k) const {
   return At(k * partitions + partition);
 }

@@ -41,6 +41,9 @@ class SampleOrder {
   uint32_t half_bits_;
 };
 
+/// A seed for one of several orders of a run: a function of the run's seed and the number of the order.
+uint64_t DerivedSeed(uint64_t seed, uint64_t number);
+
 }  // namespace atl
 
 #endif  // ATOLL_CORE_PARTITION_H_

@@ -36,9 +36,9 @@ int Main(int argc, char** argv) {
   app.set_version_flag(
       "--version", absl::StrFormat("atoll-data %s (%s)", std::string(kVersion), std::string(kGitRevision)));
   app.require_subcommand(1);
-  const std::vector<DataCommand> commands = {AddTokenizeCommand(app), AddAdoptCommand(app),
-                                             AddInspectCommand(app),  AddDecodeCommand(app),
-                                             AddSplitCommand(app),    AddMergeCommand(app)};
+  const std::vector<DataCommand> commands = {
+      AddTokenizeCommand(app), AddAdoptCommand(app), AddInspectCommand(app), AddDecodeCommand(app),
+      AddSplitCommand(app),    AddMergeCommand(app), AddMixCommand(app),     AddOrderCommand(app)};
   SetHelp(app, {.examples = {{"atoll-data tokenize --tokenizer bytes --out data/book book.txt"},
                              {"atoll-data adopt fineweb10B --tokenizer gpt2 --vocabulary 50257"},
                              {"atoll-data inspect data/book"}}});

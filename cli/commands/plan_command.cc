@@ -45,7 +45,7 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   assumptions.step_s = options.step_ms / 1000;
   assumptions.evaluation_batch_s = options.evaluation_batch_ms / 1000;
   if (!options.data.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(assumptions.train_tokens, CountTrainTokens(options.data));
+    ATOLL_ASSIGN_OR_RETURN(assumptions.texts, TextsOf(options.data));
   }
   ATOLL_ASSIGN_OR_RETURN(const RunPlan plan, MakePlan(run, assumptions));
   if (global.json) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
@@ -34,21 +35,69 @@ TokenWidth WidthOf(const std::string& path) {
   return format ? format->width : TokenWidth::kTwoBytes;
 }
 
-uint64_t TokensOf(const nlohmann::json& entry) {
-  const auto found = entry.is_object() ? entry.find("tokens") : entry.end();
+absl::StatusOr<nlohmann::json> ReadJson(const std::string& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostMetaBytes));
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", path));
+  return json;
+}
+
+uint64_t NumberOf(const nlohmann::json& entry, const char* name) {
+  const auto found = entry.is_object() ? entry.find(name) : entry.end();
   return found != entry.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
 }
 
 /// As meta.json lists them, for files of any format and name; nullopt: it lists none.
 std::optional<TokenCounts> ListedTokens(const std::string& folder) {
-  const absl::StatusOr<std::string> text = ReadFile(JoinPath(folder, "meta.json"), kMostMetaBytes);
-  if (!text.ok()) return std::nullopt;
-  const nlohmann::json meta = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!meta.is_object() || !meta.contains("train") || !meta.contains("validation")) return std::nullopt;
+  const absl::StatusOr<nlohmann::json> meta = ReadJson(JoinPath(folder, "meta.json"));
+  if (!meta.ok() || !meta->contains("train") || !meta->contains("validation")) return std::nullopt;
   TokenCounts found;
-  for (const nlohmann::json& entry : meta["train"]) found.train += TokensOf(entry);
-  found.held_out = TokensOf(meta["validation"]);
+  for (const nlohmann::json& entry : (*meta)["train"]) found.train += NumberOf(entry, "tokens");
+  found.held_out = NumberOf((*meta)["validation"], "tokens");
   return found.train > 0 ? std::optional(found) : std::nullopt;
+}
+
+/// A dataset of a mixture, as its meta.json lists it.
+struct ListedPart {
+  std::string folder;
+  uint64_t weight = 0;
+  TokenCounts tokens;
+};
+
+std::string StringOf(const nlohmann::json& entry, const char* name) {
+  const auto found = entry.is_object() ? entry.find(name) : entry.end();
+  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// The dataset must be there, and the one that the mixture was made of.
+absl::Status CheckPart(const std::string& folder, const std::string& part, const std::string& fingerprint) {
+  const std::string path = part.starts_with('/') ? part : JoinPath(folder, part);
+  const absl::StatusOr<nlohmann::json> meta = ReadJson(JoinPath(path, "meta.json"));
+  if (meta.ok() && StringOf(*meta, "fingerprint") == fingerprint) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrFormat("the mixture %s was made of the dataset %s, and at %s is %s; copy the dataset there, "
+                      "or make the mixture "
+                      "again with atoll-data mix",
+                      folder, part, path, meta.ok() ? "another dataset" : "none"));
+}
+
+/// Empty: the folder is no mixture.
+absl::StatusOr<std::vector<ListedPart>> ListedParts(const std::string& folder) {
+  const absl::StatusOr<nlohmann::json> meta = ReadJson(JoinPath(folder, "meta.json"));
+  std::vector<ListedPart> parts;
+  if (!meta.ok() || !meta->contains("mixture")) return parts;
+  for (const nlohmann::json& entry : (*meta)["mixture"]) {
+    ListedPart part{.folder = StringOf(entry, "folder"),
+                    .weight = NumberOf(entry, "weight"),
+                    .tokens = {NumberOf(entry, "train_tokens"), NumberOf(entry, "held_out_tokens")}};
+    if (part.folder.empty() || part.weight == 0 || part.tokens.train == 0) {
+      return absl::DataLossError(absl::StrFormat(
+          "the description of the mixture %s is damaged; make it again with atoll-data mix", folder));
+    }
+    ATOLL_RETURN_IF_ERROR(CheckPart(folder, part.folder, StringOf(entry, "fingerprint")));
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 absl::Status CheckReadable(const std::string& path) {
@@ -84,18 +133,24 @@ absl::StatusOr<nlohmann::json> ReadMeta(const std::string& folder) {
         "--vocabulary 50257",
         folder, folder));
   }
-  ATOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostMetaBytes));
-  nlohmann::json meta = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!meta.is_object()) return absl::DataLossError(absl::StrFormat("%s is not JSON", path));
-  return meta;
+  return ReadJson(path);
 }
 
 absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nlohmann::json& meta,
                                            const std::optional<ConfiguredTokens>& configured) {
-  ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
-  const std::string text =
-      absl::StrFormat("%s training tokens, %s held out", HumanCount(static_cast<double>(counts.train)),
-                      HumanCount(static_cast<double>(counts.held_out)));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<ListedPart> parts, ListedParts(folder));
+  TokenCounts counts;
+  if (parts.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(counts, CountTokens(folder));
+  }
+  for (const ListedPart& part : parts) {
+    counts.train += part.tokens.train;
+    counts.held_out += part.tokens.held_out;
+  }
+  const std::string text = absl::StrFormat(
+      "%s%s training tokens, %s held out",
+      parts.empty() ? "" : absl::StrFormat("a mixture of %d datasets: ", parts.size()),
+      HumanCount(static_cast<double>(counts.train)), HumanCount(static_cast<double>(counts.held_out)));
   const auto found = meta.find("vocabulary");
   if (found == meta.end() || !found->is_number_unsigned()) return text;
   const auto tokens = found->get<uint64_t>();
@@ -109,9 +164,21 @@ absl::StatusOr<std::string> DescribeTokens(const std::string& folder, const nloh
 
 }  // namespace
 
-absl::StatusOr<uint64_t> CountTrainTokens(const std::string& folder) {
-  ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
-  return counts.train;
+absl::StatusOr<std::vector<TextShare>> TextsOf(const std::string& folder) {
+  ATOLL_ASSIGN_OR_RETURN(std::vector<ListedPart> parts, ListedParts(folder));
+  std::vector<TextShare> texts;
+  if (parts.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const TokenCounts counts, CountTokens(folder));
+    texts.push_back({.name = "", .tokens = counts.train, .share = 1});
+  }
+  double weights = 0;
+  for (const ListedPart& part : parts) weights += static_cast<double>(part.weight);
+  for (ListedPart& part : parts) {
+    texts.push_back({.name = std::move(part.folder),
+                     .tokens = part.tokens.train,
+                     .share = static_cast<double>(part.weight) / weights});
+  }
+  return texts;
 }
 
 Check JudgeTokenizer(const std::optional<std::string>& configured,

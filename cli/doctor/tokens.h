@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/doctor/check.h"
+#include "core/data_passes.h"
 
 namespace atl {
 
@@ -22,8 +23,9 @@ struct ConfiguredTokens {
 /// With an empty folder name, checks only the configured tokenizer.
 std::vector<Check> CheckTokens(const std::string& folder, const std::optional<ConfiguredTokens>& configured);
 
-/// Number of training tokens in a folder of token files. NotFound if it has none.
-absl::StatusOr<uint64_t> CountTrainTokens(const std::string& folder);
+/// The training text of a folder of token files, or the texts of a mixture with their shares. NotFound if
+/// there is none, or if a dataset of the mixture is missing.
+absl::StatusOr<std::vector<TextShare>> TextsOf(const std::string& folder);
 
 /// The same for a run with an external model: only its workers know what their data is. A folder of token
 /// files is checked without the configuration, which has no tokenizer.

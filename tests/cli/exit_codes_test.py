@@ -105,6 +105,9 @@ def cases():
     yield ["atoll-data", "adopt", "absent", "--tokenizer", "gpt2", "--vocabulary", "50257"], FILES, "absent"
     yield ["atoll-data", "tokenize", "--out", "tokens2", "absent.txt"], FILES, "absent.txt"
     yield ["atoll-data", "tokenize", "--out", "tokens", "text"], USAGE, "already"
+    yield ["atoll-data", "mix", "--out", "mix", "tokens=1", "absent=1"], FILES, "absent"
+    yield ["atoll-data", "mix", "--out", "mix", "tokens=1", "tokens"], USAGE, "expected FOLDER=WEIGHT"
+    yield ["atoll-data", "mix", "--out", "mix", "tokens=1", "absent=0"], USAGE, "expected a number above 0"
     yield ["atoll-data", "adopt", "tokens", "--tokenizer", "gpt2", "--vocabulary", "50257"], USAGE, "already"
     yield ["atoll-data", "tokenize", "--out", "run.yaml/tokens", "run.yaml"], FILES, "a file of that name"
 

@@ -340,6 +340,35 @@ TEST(Plan, KnowsThatNoSparseCodecShrinksDownloads) {
       AllOf(HasSubstr("so that pushes are skipped: more inner.steps helps"), Not(HasSubstr("codec"))));
 }
 
+TEST(Plan, OfAMixtureTheTextThatIsReadMostCounts) {
+  const TestDir dir;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(dir.File(name), text).ok());
+  };
+  for (const char* const folder : {"web", "code", "mix"}) ASSERT_TRUE(CreateDirs(dir.File(folder)).ok());
+  write("web/meta.json", R"({"tokenizer": "bytes", "vocabulary": 256, "fingerprint": "w"})");
+  write("code/meta.json", R"({"tokenizer": "bytes", "vocabulary": 256, "fingerprint": "c"})");
+  write("mix/meta.json", R"({"tokenizer": "bytes", "vocabulary": 256, "fingerprint": "m", "mixture": [
+    {"folder": "../web", "weight": 3, "train_tokens": 300000, "held_out_tokens": 9, "fingerprint": "w"},
+    {"folder": "../code", "weight": 1, "train_tokens": 10000, "held_out_tokens": 9, "fingerprint": "c"}]})");
+  write("run.yaml",
+        "run: {name: tiny, workers: 2, rounds: 50}\n"
+        "model: {gpt: {layers: 1, heads: 1, width: 32, context: 16, vocabulary: 256}}\n"
+        "data: {tokenizer: bytes}\ninner: {steps: 125, learning_rate: 1e-3, batch: 2}\n");  // 400,000 tokens
+  const auto plan = [&] { return Atollctl().Run({"plan", dir.File("run.yaml"), "--data", dir.File("mix")}); };
+  const Outcome planned = plan();
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_THAT(planned.out,
+              AllOf(HasSubstr("310k training tokens in a mixture of 2 datasets; of the one read most"),
+                    HasSubstr("warning: the run reads ../code of its mixture 10 times (100k tokens planned, "
+                              "10.0k in the text)"),
+                    HasSubstr("use more text, a lower weight or fewer run.rounds")));
+  write("code/meta.json", R"({"tokenizer": "bytes", "vocabulary": 256, "fingerprint": "other"})");
+  const Outcome changed = plan();
+  EXPECT_EQ(changed.exit_code, 6) << changed.err;
+  EXPECT_THAT(changed.err, HasSubstr("was made of the dataset ../code, and at"));
+}
+
 TEST(Plan, CountsThePassesOverTheText) {
   const TestDir dir;
   ASSERT_TRUE(CreateDirs(dir.File("tokens")).ok());

@@ -140,9 +140,9 @@ END
 RULES = {
     "prepare-your-own-text.md": Rule({
         "Make a dataset": (), "Choose what is held out": (), "Shuffle, and set the size of the files": (), "Bad lines": (),
-        "Check the result": (), "Change it later": ()}, given=A_DUMP),
+        "Check the result": (), "Change it later": (), "Mix several datasets": ()}, given=A_DUMP),
     "pretokenised-shards.md": Rule({
-        "Adopt the folder": (), "Check it, and copy it": (), "Write llm.c's format": ()}, given=ALL_SHARDS),
+        "Adopt the folder": (), "Check it, and copy it": (), "Write llm.c's format": (), "Mix several folders": ()}, given=ALL_SHARDS),
     "train-on-your-own-text.md": Rule({"Prepare the text": (), "Describe the run": (), "Train": (), "Use the model": ()},
                                       given=SHARDS),
     "three-machines-over-tls.md": Rule({

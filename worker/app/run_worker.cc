@@ -1,5 +1,7 @@
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "client/setup/setup_error.h"
@@ -14,7 +16,7 @@
 #include "core/token_width.h"
 #include "worker/app/commands.h"
 #include "worker/app/eval/task_suite.h"
-#include "worker/data/dataset.h"
+#include "worker/data/training_data.h"
 #include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
 
@@ -57,14 +59,20 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
 
 /// What the worker says of its files. They are checked against the model when it is built, once the
 /// coordinator has said what the model is.
-absl::StatusOr<DatasetSummary> SummaryOfData(const std::string& folder) {
+struct DataFacts {
+  DatasetSummary summary;
+  std::vector<TextShare> texts;
+};
+
+absl::StatusOr<DataFacts> FactsOfData(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(
-      const Dataset dataset,
-      Dataset::Open(folder, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
-  return DatasetSummary{.tokenizer = dataset.description().tokenizer,
-                        .vocabulary = dataset.description().vocabulary,
-                        .train_tokens = dataset.train_tokens(),
-                        .fingerprint = dataset.fingerprint()};
+      const TrainingData data,
+      TrainingData::Open(folder, {.vocabulary = kAnyVocabulary, .context = 0, .tokenizer = {}}));
+  return DataFacts{.summary = {.tokenizer = data.tokenizer(),
+                               .vocabulary = data.vocabulary(),
+                               .train_tokens = data.train_tokens(),
+                               .fingerprint = data.fingerprint()},
+                   .texts = data.shares()};
 }
 
 WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code) {
@@ -72,14 +80,13 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
   return {.code = code};
 }
 
-WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, TaskSuite& tasks, const Logger& log,
-                   Shutdown& shutdown) {
+WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const std::vector<TextShare>& texts, TaskSuite& tasks,
+                   const Logger& log, Shutdown& shutdown) {
   const SystemClock clock{};
   const auto& join = home.options.join;
   const bool trains = join.role == WorkerRole::kTrainer;
-  const uint64_t train_tokens = join.dataset.has_value() ? join.dataset->train_tokens : 0;
-  const auto build = [&, trains, train_tokens](const JoinedRun& info) {
-    const std::string passes = trains ? PassesWarning(info.run, train_tokens) : "";
+  const auto build = [&, trains](const JoinedRun& info) {
+    const std::string passes = trains ? PassesWarning(info.run, texts) : "";
     if (!passes.empty()) log.Warning(passes);
     return BuildReplica(flags, info, tasks, &clock);
   };
@@ -112,9 +119,9 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   // Before anything is written: a wrong name or folder leaves no state directory behind.
   const absl::Status checked = CheckMemberFlags(flags.member);
   if (!checked.ok()) return Fail(log, checked, SetupExitCode(checked));
-  auto data = SummaryOfData(flags.data);
+  auto data = FactsOfData(flags.data);
   if (!data.ok()) return Fail(log, data.status(), ExitCode::kBadFiles);
-  auto tasks = TaskSuite::Create(flags.tasks, data->tokenizer, log);
+  auto tasks = TaskSuite::Create(flags.tasks, data->summary.tokenizer, log);
   if (!tasks.ok()) return Fail(log, tasks.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
   if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
@@ -123,9 +130,9 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   WorkerFlags resolved = flags;
   resolved.device = *device;
   home->options.join.device = DescriptionOfDevice(resolved.device, flags.threads);
-  home->options.join.dataset = *std::move(data);
+  home->options.join.dataset = std::move(data->summary);
   const WorkerName name = home->options.join.worker;
-  return Live(resolved, *std::move(home), **tasks, log.With("worker", name), **shutdown);
+  return Live(resolved, *std::move(home), data->texts, **tasks, log.With("worker", name), **shutdown);
 }
 
 }  // namespace atl

@@ -4,8 +4,8 @@
 
 namespace atl {
 
-BackgroundCheck::BackgroundCheck(std::shared_ptr<const Dataset> dataset)
-    : dataset_(std::move(dataset)), thread_([this] { Run(); }) {}
+BackgroundCheck::BackgroundCheck(std::shared_ptr<const TrainingData> data)
+    : data_(std::move(data)), thread_([this] { Run(); }) {}
 
 BackgroundCheck::~BackgroundCheck() {
   {
@@ -34,7 +34,7 @@ bool BackgroundCheck::GoOn() const {
 void BackgroundCheck::Run() {
   SetThreadName("check-tokens");
   LowerThreadPriority();
-  const absl::Status found = dataset_->VerifyContents([this] { return GoOn(); });
+  const absl::Status found = data_->VerifyContents([this] { return GoOn(); });
   const MutexLock lock(&mutex_);
   // The code of a file that was shortened: the data is not what it was, and the worker's exit code says so.
   if (!absl::IsCancelled(found) && !found.ok()) status_ = absl::NotFoundError(found.message());

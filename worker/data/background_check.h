@@ -7,22 +7,22 @@
 #include "absl/status/status.h"
 #include "common/mutex.h"
 #include "common/thread.h"
-#include "worker/data/dataset.h"
+#include "worker/data/training_data.h"
 
 namespace atl {
 
-/// Compares the digests of a dataset's files on a thread of its own while a run trains, at low priority:
+/// Compares the digests of all token files on a thread of its own while a run trains, at low priority:
 /// Dataset::Open checks sizes and vocabulary only, and reading terabytes first would delay a worker for
 /// hours. Thread-safe.
 class BackgroundCheck {
  public:
-  explicit BackgroundCheck(std::shared_ptr<const Dataset> dataset);
+  explicit BackgroundCheck(std::shared_ptr<const TrainingData> data);
   /// Ends the check; waits for the piece that is being read.
   ~BackgroundCheck();
   BackgroundCheck(const BackgroundCheck&) = delete;
   BackgroundCheck& operator=(const BackgroundCheck&) = delete;
 
-  /// OK until a file is found that differs; then the error of Dataset::VerifyContents, which names it.
+  /// OK until a file is found that differs; then the error of TrainingData::VerifyContents, which names it.
   absl::Status status() const;
   /// Waits for the end of the check.
   absl::Status Wait();
@@ -31,7 +31,7 @@ class BackgroundCheck {
   void Run();
   bool GoOn() const;
 
-  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const TrainingData> data_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -30,6 +30,16 @@ TokenFileEntry EntryFromJson(const Json& json) {
           .file_tokens = json.value("file_tokens", uint64_t{0})};
 }
 
+absl::Status IsAMixture(const std::string& path, const Json& parts) {
+  std::string names;
+  for (const Json& part : parts) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", part.at("folder").get<std::string>());
+  }
+  return absl::InvalidArgumentError(absl::StrCat("dataset description ", path,
+                                                 ": this folder is a mixture of other datasets (", names,
+                                                 "), which has no text of its own; name one of those"));
+}
+
 }  // namespace
 
 std::string Fingerprint(const DatasetDescription& description) {
@@ -55,6 +65,7 @@ absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, 
   DatasetDescription description;
   try {
     const Json json = Json::parse(text);
+    if (json.contains("mixture")) return IsAMixture(path, json.at("mixture"));
     description.tokenizer = json.at("tokenizer").get<std::string>();
     description.vocabulary = json.at("vocabulary").get<uint32_t>();
     if (json.contains("end_of_text")) description.end_of_text = json.at("end_of_text").get<TokenId>();

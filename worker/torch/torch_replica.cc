@@ -17,8 +17,8 @@
 #include "core/model_shape.h"
 #include "worker/data/background_check.h"
 #include "worker/data/batches.h"
-#include "worker/data/dataset.h"
 #include "worker/data/prefetched_samples.h"
+#include "worker/data/training_data.h"
 #include "worker/torch/device.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/generator_state.h"
@@ -36,18 +36,19 @@ namespace {
 class ModelReplica final : public TorchReplica {
  public:
   ModelReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
-               std::shared_ptr<const Dataset> dataset)
+               std::shared_ptr<const TrainingData> data)
       : run_(options.run),
         clock_(options.clock),
         score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         optimizer_(run_.inner, *parameters_),
-        dataset_(std::move(dataset)) {}
+        data_(std::move(data)),
+        sequences_({.context = run_.model.context(), .bounds = run_.data.sequences}) {}
 
   const Manifest& manifest() const override { return parameters_->manifest(); }
   uint64_t samples_consumed() const override { return samples_consumed_; }
-  std::string dataset_fingerprint() const override { return dataset_ ? dataset_->fingerprint() : ""; }
+  std::string dataset_fingerprint() const override { return data_ ? data_->fingerprint() : ""; }
   std::string device() const override;
 
   absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override;
@@ -95,7 +96,8 @@ class ModelReplica final : public TorchReplica {
   const std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<LanguageModel> float32_model_;  // the same, for ScorePrecision::kFloat32
   InnerOptimizer optimizer_;
-  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const TrainingData> data_;
+  const SequenceOptions sequences_;
   std::unique_ptr<PrefetchedSamples> training_;
   std::unique_ptr<BackgroundCheck> check_;
   ComputeCost cost_;
@@ -241,14 +243,14 @@ absl::Status ModelReplica::Seek(uint64_t samples_consumed) {
 }
 
 absl::Status ModelReplica::SetPartition(uint32_t partition, uint32_t partitions) {
-  if (!dataset_) return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
+  if (!data_) return absl::FailedPreconditionError("this replica has no dataset; give it a data folder");
   if (partition >= partitions) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "data partition %d is not below the number of partitions, %d", partition, partitions));
   }
   training_ = std::make_unique<PrefetchedSamples>(
-      TrainingSamples(dataset_, run_.model.context(), run_.seed, partition, partitions));
-  if (check_ == nullptr) check_ = std::make_unique<BackgroundCheck>(dataset_);
+      TrainingSamples(data_, sequences_, run_.seed, partition, partitions));
+  if (check_ == nullptr) check_ = std::make_unique<BackgroundCheck>(data_);
   partition_ = partition;
   partitions_ = partitions;
   samples_consumed_ = 0;
@@ -275,7 +277,7 @@ absl::Status ModelReplica::LoadState(const ReplicaState& state) {
                                                         state.kind, optimizer_.Kind()));
     }
     ATOLL_RETURN_IF_ERROR(CheckGeneratorState(parameters_->device(), state.random));
-    if (dataset_) ATOLL_RETURN_IF_ERROR(SetPartition(state.partition, state.partitions));
+    if (data_) ATOLL_RETURN_IF_ERROR(SetPartition(state.partition, state.partitions));
     ATOLL_RETURN_IF_ERROR(optimizer_.Load(state.optimizer_steps, state.moments));
     SetGeneratorState(parameters_->device(), state.random);
     samples_consumed_ = state.samples_consumed;
@@ -293,7 +295,7 @@ absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
   ATOLL_RETURN_IF_ERROR(CheckData());
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
     const torch::NoGradGuard no_grad;
-    ValidationSamples samples(dataset_, run_.model.context());
+    ValidationSamples samples(data_, sequences_);
     EvaluationResult result;
     double total = 0;
     for (uint32_t i = 0; i < max_batches; ++i) {
@@ -395,14 +397,16 @@ absl::Status CheckOptions(const TorchReplicaOptions& options) {
 
 absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckOptions(options));
-  std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<const TrainingData> data;
   if (!options.dataset_folder.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(Dataset opened, Dataset::Open(options.dataset_folder,
-                                                         {.vocabulary = options.run.model.vocabulary(),
-                                                          .context = options.run.model.context(),
-                                                          .tokenizer = options.run.data.tokenizer,
-                                                          .section = ShapeOf(options.run.model)->section()}));
-    dataset = std::make_shared<const Dataset>(std::move(opened));
+    ATOLL_ASSIGN_OR_RETURN(
+        TrainingData opened,
+        TrainingData::Open(options.dataset_folder, {.vocabulary = options.run.model.vocabulary(),
+                                                    .context = options.run.model.context(),
+                                                    .tokenizer = options.run.data.tokenizer,
+                                                    .section = ShapeOf(options.run.model)->section(),
+                                                    .sequences = options.run.data.sequences}));
+    data = std::make_shared<const TrainingData>(std::move(opened));
   }
   const auto build = [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);
@@ -410,7 +414,7 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
     ATOLL_ASSIGN_OR_RETURN(const Manifest manifest, ManifestToTrain(options.run.model));
     ATOLL_ASSIGN_OR_RETURN(FlatParameters parameters, FlatParameters::Create(manifest, device));
     auto replica = std::make_unique<ModelReplica>(
-        options, std::make_unique<FlatParameters>(std::move(parameters)), std::move(dataset));
+        options, std::make_unique<FlatParameters>(std::move(parameters)), std::move(data));
     replica->Initialise();
     if (!options.dataset_folder.empty()) {
       ATOLL_RETURN_IF_ERROR(replica->SetPartition(options.partition, options.partitions));

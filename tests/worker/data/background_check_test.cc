@@ -26,8 +26,8 @@ std::string Folder(size_t tokens) {
   return folder;
 }
 
-std::shared_ptr<const Dataset> Open(const std::string& folder) {
-  return std::make_shared<const Dataset>(Dataset::Open(folder, {256, 4, "bytes"}).value());
+std::shared_ptr<const TrainingData> Open(const std::string& folder) {
+  return std::make_shared<const TrainingData>(TrainingData::Open(folder, {256, 4, "bytes"}).value());
 }
 
 TEST(BackgroundCheckTest, FindsNothingInGoodFiles) {

@@ -20,20 +20,20 @@ using testing::WriteBytes;
 
 constexpr uint32_t kContext = 4;
 
-std::shared_ptr<const Dataset> CountingDataset(const std::string& folder) {
+std::shared_ptr<const TrainingData> CountingDataset(const std::string& folder) {
   std::vector<TokenId> train(4001);
   std::iota(train.begin(), train.end(), 0);
   WriteBytes(JoinPath(folder, "train.bin"), TokenBytes(train));
   WriteBytes(JoinPath(folder, "val.bin"), TokenBytes({1, 2, 3, 4, 5, 6}));
   EXPECT_TRUE(
       Adopt({.folder = folder, .tokenizer = "gpt2", .vocabulary = 50257}, [](uint64_t, uint64_t) {}).ok());
-  return std::make_shared<const Dataset>(Dataset::Open(folder, {50257, kContext, "gpt2"}).value());
+  return std::make_shared<const TrainingData>(TrainingData::Open(folder, {50257, kContext, "gpt2"}).value());
 }
 
 TEST(PrefetchedSamplesTest, ReadsWhatTrainingSamplesRead) {
   const auto dataset = CountingDataset(TemporaryFolder());
-  TrainingSamples plain(dataset, kContext, 3, 1, 2);
-  PrefetchedSamples prefetched(TrainingSamples(dataset, kContext, 3, 1, 2));
+  TrainingSamples plain(dataset, {kContext}, 3, 1, 2);
+  PrefetchedSamples prefetched(TrainingSamples(dataset, {kContext}, 3, 1, 2));
   std::mt19937 random(1);
   Batch expected, batch;
   uint64_t position = 0;
@@ -52,7 +52,7 @@ TEST(PrefetchedSamplesTest, ReadsWhatTrainingSamplesRead) {
 
 TEST(PrefetchedSamplesTest, AnErrorIsThatOfTheBatch) {
   const std::string folder = TemporaryFolder();
-  PrefetchedSamples samples(TrainingSamples(CountingDataset(folder), kContext, 3, 0, 1));
+  PrefetchedSamples samples(TrainingSamples(CountingDataset(folder), {kContext}, 3, 0, 1));
   Batch batch;
   ASSERT_TRUE(samples.Read(0, 2, batch).ok());
   WriteBytes(JoinPath(folder, "train.bin"), TokenBytes({1, 2}));
@@ -71,7 +71,7 @@ TEST(PrefetchedSamplesTest, AnErrorIsThatOfTheBatch) {
 TEST(PrefetchedSamplesTest, EndsWhileItReads) {
   const auto dataset = CountingDataset(TemporaryFolder());
   for (int i = 0; i < 100; ++i) {
-    PrefetchedSamples samples(TrainingSamples(dataset, kContext, 3, 0, 1));
+    PrefetchedSamples samples(TrainingSamples(dataset, {kContext}, 3, 0, 1));
     Batch batch;
     if (i % 2 == 0) {
       EXPECT_TRUE(samples.Read(0, 100, batch).ok());

@@ -20,6 +20,8 @@ DataCommand AddInspectCommand(CLI::App& app);
 DataCommand AddDecodeCommand(CLI::App& app);
 DataCommand AddSplitCommand(CLI::App& app);
 DataCommand AddMergeCommand(CLI::App& app);
+DataCommand AddMixCommand(CLI::App& app);
+DataCommand AddOrderCommand(CLI::App& app);
 
 }  // namespace atl
 

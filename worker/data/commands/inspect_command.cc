@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/command_line/help.h"
+#include "common/file.h"
 #include "common/status.h"
 #include "worker/data/commands/command.h"
 #include "worker/data/commands/output.h"
 #include "worker/data/commands/tokenizer_flag.h"
 #include "worker/data/dataset.h"
+#include "worker/data/training_data.h"
 
 namespace atl {
 namespace {
@@ -17,6 +20,7 @@ namespace {
 constexpr char kInspectHelp[] =
     "Check every file of a dataset folder and show tokenizer, tokens, fingerprint and the first words";
 constexpr uint64_t kFirstTokens = 72;
+constexpr uint64_t kMaxDescriptionBytes = uint64_t{16} << 20;
 
 struct InspectFlags {
   std::string folder;
@@ -37,7 +41,22 @@ uint64_t Count(const TokenView& tokens, TokenId token) {
   });
 }
 
+/// Each dataset of a mixture, if the folder is one.
+absl::StatusOr<bool> InspectMixture(const std::string& folder) {
+  const std::string meta = JoinPath(folder, "meta.json");
+  if (!FileExists(meta)) return false;
+  ATOLL_ASSIGN_OR_RETURN(const std::string json, ReadFile(meta, kMaxDescriptionBytes));
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<MixtureDescription> mixture, MixtureFromJson(meta, json));
+  if (!mixture) return false;
+  ATOLL_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(folder, {kMaxVocabulary, 1, ""}));
+  ATOLL_RETURN_IF_ERROR(data.VerifyContents([] { return true; }));
+  PrintMixture(folder, *mixture);
+  return true;
+}
+
 absl::Status RunInspect(const InspectFlags& flags) {
+  ATOLL_ASSIGN_OR_RETURN(const bool mixture, InspectMixture(flags.folder));
+  if (mixture) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(flags.folder, {kMaxVocabulary, 1, ""}));
   ATOLL_RETURN_IF_ERROR(dataset.VerifyContents());
   const DatasetDescription& description = dataset.description();
@@ -70,7 +89,7 @@ absl::Status RunInspect(const InspectFlags& flags) {
 DataCommand AddInspectCommand(CLI::App& app) {
   CLI::App* const inspect = app.add_subcommand("inspect", kInspectHelp);
   const auto flags = std::make_shared<InspectFlags>();
-  inspect->add_option("folder", flags->folder, "Dataset folder")->required();
+  inspect->add_option("folder", flags->folder, "Dataset folder or mixture")->required();
   flags->tokenizer.AddTo(*inspect);
   SetHelp(*inspect, {.examples = {{"atoll-data inspect data/book"},
                                   {"atoll-data inspect data/book --tokenizer gpt2/tokenizer.json"}},

@@ -9,10 +9,13 @@
 #include "common/clock.h"
 #include "common/progress_bar.h"
 #include "worker/data/dataset_description.h"
+#include "worker/data/mixture_description.h"
 
 namespace atl {
 
 void PrintDescription(const std::string& folder, const DatasetDescription& description);
+
+void PrintMixture(const std::string& folder, const MixtureDescription& mixture);
 
 /// A progress bar on standard error that appears with the first number.
 class LazyBar {
