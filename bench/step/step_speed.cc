@@ -66,6 +66,7 @@ int Main(int argc, char** argv) {
   app.add_option("--batch", options.run.inner.batch);
   app.add_option("--accumulation", options.run.inner.accumulation);
   app.add_flag("--bf16", bf16);
+  app.add_flag("--isolate-documents", options.run.data.isolate_documents, "data.isolate_documents");
   app.add_option("--trace", trace, "Write a trace of the second line's steps to this file");
   CLI11_PARSE(app, argc, argv);
   if (bf16) options.run.inner.precision = Precision::kBf16;

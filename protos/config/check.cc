@@ -88,6 +88,7 @@ class Together {
     const auto shape = ShapeOf(ModelOptionsOf(config_.model()));
     const std::optional<ModelProblem> problem = shape->FindProblem();
     if (problem) Add(absl::StrCat(shape->section(), ".", problem->setting), problem->text);
+    IsolatedDocuments();
     if (!config_.model().has_torchscript()) return;
     constexpr char kAsItsFile[] = "a model.torchscript computes as its file says";
     if (config_.inner().precision() == v1::PRECISION_BF16) {
@@ -95,6 +96,20 @@ class Together {
     }
     if (config_.inner().recompute_activations()) {
       Add("inner.recompute_activations", absl::StrCat("true: ", kAsItsFile, "; leave it false"));
+    }
+  }
+
+  void IsolatedDocuments() {
+    if (!config_.data().isolate_documents()) return;
+    if (config_.model().has_torchscript()) {
+      Add("data.isolate_documents",
+          "true: a model.torchscript gets tokens and targets only, and cannot be told where documents end; "
+          "leave it false");
+    }
+    if (config_.model().has_external()) {
+      Add("data.isolate_documents",
+          "true: an external model decides in its own program what a token sees; leave it false, and let the "
+          "program use atoll.TokenDataset(..., isolate_documents=True)");
     }
   }
 

@@ -70,6 +70,17 @@ TEST(ConfigExternalTest, SamplesMayHaveTokensAndTheSizeMayBeKnown) {
               HasSubstr("model.external.parameters: 1099511627777 is out of range"));
 }
 
+TEST(ConfigExternalTest, OnlyOurModelsIsolateDocuments) {
+  EXPECT_THAT(ComplaintAbout(With("model: external\ndata: {isolate_documents: true}\n")),
+              HasSubstr("data.isolate_documents: true: an external model decides in its own program"));
+  EXPECT_THAT(ComplaintAbout(With("model: {torchscript: {file: m.pt, context: 64, vocabulary: 300}}\n"
+                                  "data: {tokenizer: gpt2, isolate_documents: true}\n")),
+              HasSubstr("data.isolate_documents: true: a model.torchscript gets tokens and targets only"));
+  EXPECT_TRUE(Read(With(std::string(kGpt) + "data: {tokenizer: gpt2, isolate_documents: true}\n"))
+                  .data()
+                  .isolate_documents());
+}
+
 TEST(ConfigExternalTest, DataNeedsNoTokenizer) {
   EXPECT_EQ(Read(With("model: external\n")).data().tokenizer(), "none");
   const v1::RunConfig local = Read(With("model: external\ndata: {mode: local}\n"));

@@ -6,6 +6,7 @@ OPTIONS.json: {"cases": [case...]}, with in each case
   config         what the model's config.json has, with model_type
   context        tokens that the model sees at once
   initial        file of the parameters: float32, in the model's order, without gaps
+  end_of_text    the token that ends a document, none of which sees another; negative: each sequence is one text
   tokens         file of int64 [batches, sequences, context + 1]; step n trains on batch n modulo batches
   gradients      file to write: those of the first step, as `initial`
   steps, learning_rate, beta1, beta2, epsilon, weight_decay (on matrices only), clip_norm
@@ -32,6 +33,31 @@ def make_model(case):
     return model
 
 
+def documents_of(inputs, end_of_text):
+    """position_ids, and a 4-D mask that is added to the attention: each document sees itself only."""
+    batch, time = inputs.shape
+    positions, mask = torch.zeros_like(inputs), torch.full((batch, 1, time, time), torch.finfo(torch.float32).min)
+    for row in range(batch):
+        begin = 0
+        for at in range(time):
+            positions[row, at] = at - begin
+            mask[row, 0, at, begin:at + 1] = 0
+            if inputs[row, at] == end_of_text:
+                begin = at + 1
+    return positions, mask
+
+
+def loss_of(model, window, end_of_text):
+    inputs, targets = window[:, :-1], window[:, 1:].clone()
+    if end_of_text < 0:
+        logits = model(input_ids=inputs, use_cache=False).logits
+    else:
+        positions, mask = documents_of(inputs, end_of_text)
+        logits = model(input_ids=inputs, position_ids=positions, attention_mask=mask, use_cache=False).logits
+        targets[inputs == end_of_text] = -100
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
 def train(case):
     model = make_model(case)
     batches = torch.from_numpy(np.fromfile(case["tokens"], dtype="<i8")).view(-1, case["sequences"], case["context"] + 1)
@@ -43,8 +69,7 @@ def train(case):
     losses = []
     for step in range(case["steps"]):
         window = batches[step % len(batches)]
-        logits = model(input_ids=window[:, :-1], use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
+        loss = loss_of(model, window, case.get("end_of_text", -1))
         optimizer.zero_grad()
         loss.backward()
         losses.append(loss.item())

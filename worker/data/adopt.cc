@@ -38,6 +38,11 @@ absl::Status CheckAdoptOptions(const AdoptOptions& options) {
         "vocabulary %d: expected the tokenizer's number of tokens, 1 to %d (GPT-2: 50257; Llama-3: 128256)",
         options.vocabulary, kMaxVocabulary));
   }
+  if (options.end_of_text && *options.end_of_text >= options.vocabulary) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--end-of-text %d: expected a token of the vocabulary, below %d",
+                        *options.end_of_text, options.vocabulary));
+  }
   if (FileExists(JoinPath(options.folder, kDescriptionFile))) {
     return absl::AlreadyExistsError(absl::StrCat(
         "folder ", options.folder,
@@ -157,6 +162,7 @@ absl::StatusOr<DatasetDescription> Adopt(const AdoptOptions& options, const Adop
   DatasetDescription description;
   description.tokenizer = options.tokenizer;
   description.vocabulary = options.vocabulary;
+  description.end_of_text = options.end_of_text;
   uint64_t held_out = 0;
   if (names.validation.empty()) {
     ATOLL_ASSIGN_OR_RETURN(held_out, HeldOut(options, all, reader.tokens(last), names.train.size()));

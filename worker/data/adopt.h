@@ -3,18 +3,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/token_width.h"
 #include "worker/data/dataset_description.h"
 
 namespace atl {
 
 struct AdoptOptions {
   std::string folder;
-  std::string tokenizer;             // what the run's data.tokenizer says
-  uint32_t vocabulary = 0;           // of the tokenizer, 1 to kMaxVocabulary
-  std::string validation_name = {};  // file in the folder; empty: the one with "val" in its name
+  std::string tokenizer;                    // what the run's data.tokenizer says
+  uint32_t vocabulary = 0;                  // of the tokenizer, 1 to kMaxVocabulary
+  std::string validation_name = {};         // file in the folder; empty: the one with "val" in its name
+  std::optional<TokenId> end_of_text = {};  // the token that ends each document, below `vocabulary`
   /// Without a validation file, this part of all tokens is held out, at most kMaxHeldOutTokens.
   double validation_fraction = 0.05;
 };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string_view>
+#include <vector>
 
 #include "worker/torch/attention.h"
 #include "worker/torch/gelu.h"
@@ -67,17 +68,21 @@ torch::Tensor Gpt::Linear(const torch::Tensor& x, size_t weight, size_t bias) co
   return torch::addmm(parameters_.view(bias).to(torch::kBFloat16), input, matrix);
 }
 
-torch::Tensor Gpt::Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                             KeyValueCache* cache) const {
+torch::Tensor Gpt::Attention(const torch::Tensor& x, size_t layer, int64_t batch,
+                             const Reading& reading) const {
   const GptTensorIndex::Block block = index_.block(layer);
   const int64_t width = options_.width;
   const int64_t heads = options_.heads;
   const torch::Tensor qkv =
       Linear(x, block.c_attn, block.c_attn_bias).view({batch, x.size(0) / batch, 3, heads, width / heads});
-  const double dropout = mode == ModelMode::kTraining ? options_.dropout : 0.0;
-  const torch::Tensor mixed =
-      cache == nullptr ? CausalAttention(qkv, dropout)
-                       : CausalAttention(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), *cache, layer);
+  const double dropout = reading.mode == ModelMode::kTraining ? options_.dropout : 0.0;
+  const auto mix = [&] {
+    if (reading.cache == nullptr && !reading.documents) return CausalAttention(qkv, dropout);
+    const std::vector<torch::Tensor> parts = qkv.unbind(2);
+    if (reading.cache != nullptr) return CausalAttention(parts[0], parts[1], parts[2], *reading.cache, layer);
+    return CausalAttention(parts[0], parts[1], parts[2], dropout, reading.documents->penalties);
+  };
+  const torch::Tensor mixed = mix();
   return Linear(mixed.view(x.sizes()), block.attn_proj, block.attn_proj_bias);
 }
 
@@ -86,29 +91,30 @@ torch::Tensor Gpt::Mlp(const torch::Tensor& x, const GptTensorIndex::Block& bloc
   return Linear(hidden, block.mlp_proj, block.mlp_proj_bias);
 }
 
-torch::Tensor Gpt::Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                         KeyValueCache* cache) const {
+torch::Tensor Gpt::Block(const torch::Tensor& x, size_t layer, int64_t batch, const Reading& reading) const {
   const GptTensorIndex::Block block = index_.block(layer);
-  const torch::Tensor attended =
-      Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), layer, batch, mode, cache);
-  const torch::Tensor middle = x + Dropout(attended, mode);
-  return middle + Dropout(Mlp(LayerNorm(middle, block.ln_2, block.ln_2_bias), block), mode);
+  const torch::Tensor attended = Attention(LayerNorm(x, block.ln_1, block.ln_1_bias), layer, batch, reading);
+  const torch::Tensor middle = x + Dropout(attended, reading.mode);
+  return middle + Dropout(Mlp(LayerNorm(middle, block.ln_2, block.ln_2_bias), block), reading.mode);
 }
 
-torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const {
+torch::Tensor Gpt::Blocks(const torch::Tensor& tokens, const Reading& reading) const {
   const int64_t batch = tokens.size(0);
   const int64_t time = tokens.size(1);
-  const int64_t first = cache == nullptr ? 0 : cache->length();
-  const torch::Tensor positions = parameters_.view(index_.wpe).narrow(0, first, time);
+  const int64_t first = reading.cache == nullptr ? 0 : reading.cache->length();
+  const torch::Tensor all_positions = parameters_.view(index_.wpe);
+  const torch::Tensor positions = reading.documents
+                                      ? torch::embedding(all_positions, reading.documents->positions)
+                                      : all_positions.narrow(0, first, time);
   torch::Tensor x = torch::embedding(parameters_.view(index_.wte), tokens) + positions;
-  x = Dropout(x, mode).view({batch * time, int64_t{options_.width}});
+  x = Dropout(x, reading.mode).view({batch * time, int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
     if (activations_ == Activations::kKept || !x.requires_grad()) {
-      x = Block(x, layer, batch, mode, cache);
+      x = Block(x, layer, batch, reading);
       continue;
     }
-    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, mode, nullptr); };
-    const bool draws = mode == ModelMode::kTraining && draws_random_numbers();
+    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, reading); };
+    const bool draws = reading.mode == ModelMode::kTraining && draws_random_numbers();
     x = Recomputed(block, x, draws ? Draws::kRandomNumbers : Draws::kNothing);
   }
   return x;
@@ -120,20 +126,26 @@ torch::Tensor Gpt::Head(const torch::Tensor& x) const {
 }
 
 torch::Tensor Gpt::Logits(const torch::Tensor& tokens, ModelMode mode) const {
-  return Head(Blocks(tokens, mode, /*cache=*/nullptr));
+  return Head(Blocks(tokens, {.mode = mode}));
 }
 
 torch::Tensor Gpt::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const {
-  const torch::Tensor x =
-      Blocks(tokens, ModelMode::kEvaluation, &cache).view({tokens.size(0), tokens.size(1), -1});
+  const torch::Tensor x = Blocks(tokens, {.cache = &cache}).view({tokens.size(0), tokens.size(1), -1});
   cache.Advance(tokens.size(1));
   return Head(x.select(1, -1));
 }
 
 torch::Tensor Gpt::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
-  const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
+  const torch::Tensor x = Blocks(tokens, {.mode = mode});
   return NextTokenLoss(LayerNorm(x, index_.ln_f, index_.ln_f_bias), parameters_.view(index_.lm_head), targets,
                        precision_);
+}
+
+torch::Tensor Gpt::LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                   const DocumentLayout& documents, ModelMode mode) const {
+  const torch::Tensor x = Blocks(tokens, {.mode = mode, .documents = documents});
+  return CountedTokenLoss(LayerNorm(x, index_.ln_f, index_.ln_f_bias), parameters_.view(index_.lm_head),
+                          targets, precision_);
 }
 
 }  // namespace atl

@@ -7,6 +7,7 @@
 
 #include "core/gpt_shape.h"
 #include "core/run_options.h"
+#include "worker/models/reading.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/language_model.h"
 
@@ -32,19 +33,19 @@ class Gpt final : public LanguageModel {
   torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
   torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                      ModelMode mode) const override;
+  torch::Tensor LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                const DocumentLayout& documents, ModelMode mode) const override;
 
  private:
-  /// x: [batch*time, width]; the result has `x`'s shape. `cache`: null in training.
-  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                          KeyValueCache* cache) const;
+  /// x: [batch*time, width]; the result has `x`'s shape.
+  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, const Reading& reading) const;
   torch::Tensor Mlp(const torch::Tensor& x, const GptTensorIndex::Block& block) const;
   torch::Tensor LayerNorm(const torch::Tensor& x, size_t gain, size_t bias) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, size_t bias) const;
   torch::Tensor Dropout(const torch::Tensor& x, ModelMode mode) const;
-  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                      KeyValueCache* cache) const;
+  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, const Reading& reading) const;
   /// The residual stream after all blocks, [batch*time, width].
-  torch::Tensor Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const;
+  torch::Tensor Blocks(const torch::Tensor& tokens, const Reading& reading) const;
   torch::Tensor Head(const torch::Tensor& x) const;
 
   const GptOptions options_;

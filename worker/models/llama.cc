@@ -56,8 +56,8 @@ torch::Tensor Llama::Linear(const torch::Tensor& x, size_t weight, std::optional
                        bias ? shift.to(torch::kBFloat16) : shift);
 }
 
-torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                               KeyValueCache* cache) const {
+torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t batch,
+                               const Reading& reading) const {
   const LlamaTensorIndex::Block block = index_.block(layer);
   const int64_t rows = x.size(0);
   const auto project = [&](size_t weight, size_t bias, int64_t heads) {
@@ -73,12 +73,21 @@ torch::Tensor Llama::Attention(const torch::Tensor& x, size_t layer, int64_t bat
     q = RmsNorm(q, block.q_norm);
     k = RmsNorm(k, block.k_norm);
   }
-  const int64_t first = cache == nullptr ? 0 : cache->length();
-  q = positions_.Rotate(q, first).to(v.scalar_type());
-  k = positions_.Rotate(k, first).to(v.scalar_type());
-  const double dropout = mode == ModelMode::kTraining ? options_.dropout : 0.0;
-  const torch::Tensor mixed =
-      cache == nullptr ? CausalAttention(q, k, v, dropout) : CausalAttention(q, k, v, *cache, layer);
+  const int64_t first = reading.cache == nullptr ? 0 : reading.cache->length();
+  const auto rotate = [&](const torch::Tensor& of) {
+    const torch::Tensor turned = reading.documents ? positions_.Rotate(of, reading.documents->positions)
+                                                   : positions_.Rotate(of, first);
+    return turned.to(v.scalar_type());
+  };
+  q = rotate(q);
+  k = rotate(k);
+  const double dropout = reading.mode == ModelMode::kTraining ? options_.dropout : 0.0;
+  const auto mix = [&] {
+    if (reading.cache != nullptr) return CausalAttention(q, k, v, *reading.cache, layer);
+    if (reading.documents) return CausalAttention(q, k, v, dropout, reading.documents->penalties);
+    return CausalAttention(q, k, v, dropout);
+  };
+  const torch::Tensor mixed = mix();
   return Linear(mixed.view({rows, -1}), block.o);
 }
 
@@ -86,24 +95,24 @@ torch::Tensor Llama::Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& 
   return Linear(torch::silu(Linear(x, block.gate)) * Linear(x, block.up), block.down);
 }
 
-torch::Tensor Llama::Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                           KeyValueCache* cache) const {
+torch::Tensor Llama::Block(const torch::Tensor& x, size_t layer, int64_t batch,
+                           const Reading& reading) const {
   const LlamaTensorIndex::Block block = index_.block(layer);
-  const torch::Tensor middle = x + Attention(RmsNorm(x, block.input_norm), layer, batch, mode, cache);
+  const torch::Tensor middle = x + Attention(RmsNorm(x, block.input_norm), layer, batch, reading);
   return middle + Mlp(RmsNorm(middle, block.post_attention_norm), block);
 }
 
-torch::Tensor Llama::Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const {
+torch::Tensor Llama::Blocks(const torch::Tensor& tokens, const Reading& reading) const {
   const int64_t batch = tokens.size(0);
   torch::Tensor x = torch::embedding(parameters_.view(index_.embedding), tokens)
                         .view({batch * tokens.size(1), int64_t{options_.width}});
   for (size_t layer = 0; layer < options_.layers; ++layer) {
     if (activations_ == Activations::kKept || !x.requires_grad()) {
-      x = Block(x, layer, batch, mode, cache);
+      x = Block(x, layer, batch, reading);
       continue;
     }
-    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, mode, nullptr); };
-    const bool draws = mode == ModelMode::kTraining && draws_random_numbers();
+    const auto block = [=, this](const torch::Tensor& in) { return Block(in, layer, batch, reading); };
+    const bool draws = reading.mode == ModelMode::kTraining && draws_random_numbers();
     x = Recomputed(block, x, draws ? Draws::kRandomNumbers : Draws::kNothing);
   }
   return x;
@@ -114,19 +123,24 @@ torch::Tensor Llama::Head(const torch::Tensor& x) const {
 }
 
 torch::Tensor Llama::Logits(const torch::Tensor& tokens, ModelMode mode) const {
-  return Head(Blocks(tokens, mode, /*cache=*/nullptr));
+  return Head(Blocks(tokens, {.mode = mode}));
 }
 
 torch::Tensor Llama::NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const {
-  const torch::Tensor x =
-      Blocks(tokens, ModelMode::kEvaluation, &cache).view({tokens.size(0), tokens.size(1), -1});
+  const torch::Tensor x = Blocks(tokens, {.cache = &cache}).view({tokens.size(0), tokens.size(1), -1});
   cache.Advance(tokens.size(1));
   return Head(x.select(1, -1));
 }
 
 torch::Tensor Llama::Loss(const torch::Tensor& tokens, const torch::Tensor& targets, ModelMode mode) const {
-  const torch::Tensor x = Blocks(tokens, mode, /*cache=*/nullptr);
+  const torch::Tensor x = Blocks(tokens, {.mode = mode});
   return NextTokenLoss(RmsNorm(x, index_.norm), parameters_.view(index_.lm_head), targets, precision_);
+}
+
+torch::Tensor Llama::LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                     const DocumentLayout& documents, ModelMode mode) const {
+  const torch::Tensor x = Blocks(tokens, {.mode = mode, .documents = documents});
+  return CountedTokenLoss(RmsNorm(x, index_.norm), parameters_.view(index_.lm_head), targets, precision_);
 }
 
 }  // namespace atl

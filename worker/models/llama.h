@@ -8,6 +8,7 @@
 
 #include "core/llama_shape.h"
 #include "core/run_options.h"
+#include "worker/models/reading.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/rotary.h"
@@ -33,18 +34,18 @@ class Llama final : public LanguageModel {
   torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
   torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                      ModelMode mode) const override;
+  torch::Tensor LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                const DocumentLayout& documents, ModelMode mode) const override;
 
  private:
   torch::Tensor RmsNorm(const torch::Tensor& x, size_t gain) const;
   torch::Tensor Linear(const torch::Tensor& x, size_t weight, std::optional<size_t> bias = {}) const;
-  /// x: [batch*time, width]; the result has `x`'s shape. `cache`: null in training.
-  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                          KeyValueCache* cache) const;
+  /// x: [batch*time, width]; the result has `x`'s shape.
+  torch::Tensor Attention(const torch::Tensor& x, size_t layer, int64_t batch, const Reading& reading) const;
   torch::Tensor Mlp(const torch::Tensor& x, const LlamaTensorIndex::Block& block) const;
-  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, ModelMode mode,
-                      KeyValueCache* cache) const;
+  torch::Tensor Block(const torch::Tensor& x, size_t layer, int64_t batch, const Reading& reading) const;
   /// The residual stream after all blocks, [batch*time, width].
-  torch::Tensor Blocks(const torch::Tensor& tokens, ModelMode mode, KeyValueCache* cache) const;
+  torch::Tensor Blocks(const torch::Tensor& tokens, const Reading& reading) const;
   torch::Tensor Head(const torch::Tensor& x) const;
 
   const LlamaOptions options_;

@@ -157,4 +157,10 @@ torch::IValue ScriptModel::Forward(const torch::Tensor& tokens, const torch::Ten
       lookup ? "; model.torchscript.vocabulary names more tokens than the module's embedding has" : "");
 }
 
+torch::Tensor ScriptModel::LossOfDocuments(const torch::Tensor& /*tokens*/, const torch::Tensor& /*targets*/,
+                                           const DocumentLayout& /*documents*/, ModelMode /*mode*/) const {
+  TORCH_CHECK(false, path_, ": a TorchScript model cannot be told where documents end");
+  return {};
+}
+
 }  // namespace atl

@@ -39,6 +39,9 @@ class ScriptModel final : public LanguageModel {
   torch::Tensor NextLogits(const torch::Tensor& tokens, KeyValueCache& cache) const override;
   torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                      ModelMode mode) const override;
+  /// Throws: a script knows no documents.
+  torch::Tensor LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                const DocumentLayout& documents, ModelMode mode) const override;
 
  private:
   torch::IValue Forward(const torch::Tensor& tokens, const torch::Tensor& targets) const;

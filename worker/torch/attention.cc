@@ -12,9 +12,15 @@ namespace {
 /// Which keys a query sees.
 enum class Sees { kEarlier, kAll };
 
+/// `penalties`: DocumentLayout::penalties in the type of the queries, or undefined: as `sees` says.
+struct Mask {
+  Sees sees = Sees::kEarlier;
+  torch::Tensor penalties = {};
+};
+
 // Where the library has no fused kernel.
 [[maybe_unused]] torch::Tensor PlainAttention(const torch::Tensor& q, const torch::Tensor& k,
-                                              const torch::Tensor& v, double dropout, Sees sees) {
+                                              const torch::Tensor& v, double dropout, const Mask& mask) {
   const int64_t time = q.size(2);
   const int64_t batch = k.size(0) * k.size(1);
   const int64_t rows = q.size(1) / k.size(1) * time;  // of all heads that read the same keys
@@ -22,7 +28,7 @@ enum class Sees { kEarlier, kAll };
     return t.reshape({batch, length, t.size(3)});
   };
   torch::Tensor hidden = torch::zeros({1, 1}, q.options());
-  if (sees == Sees::kEarlier) {
+  if (mask.sees == Sees::kEarlier && !mask.penalties.defined()) {
     hidden = torch::full({time, time}, -std::numeric_limits<float>::infinity(), q.options()).triu_(1);
     if (rows > time) hidden = hidden.repeat({rows / time, 1});
   }
@@ -30,6 +36,8 @@ enum class Sees { kEarlier, kAll };
   torch::Tensor weights =
       torch::baddbmm(hidden, flat(q, rows), flat(k, k.size(2)).transpose(1, 2), /*beta=*/1,
                      /*alpha=*/1.0 / std::sqrt(static_cast<double>(q.size(3))));
+  // All heads of a row have the same penalties.
+  if (mask.penalties.defined()) weights.view({q.size(0), q.size(1), time, time}).add_(mask.penalties);
   weights = torch::softmax(weights, -1);
   if (dropout > 0) weights = torch::dropout(weights, dropout, /*train=*/true);
   return torch::bmm(weights, flat(v, v.size(2))).view(q.sizes());
@@ -46,14 +54,17 @@ enum class Sees { kEarlier, kAll };
 
 /// q: [batch, heads, time, head width]; k, v: [batch, groups, positions, head width].
 torch::Tensor Attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, double dropout,
-                     Sees sees) {
+                     const Mask& mask) {
 #if TORCH_VERSION_MAJOR >= 2
   const int64_t heads = q.size(1);
   const torch::Tensor mixed =
-      at::scaled_dot_product_attention(q, Ungrouped(k, heads), Ungrouped(v, heads),
-                                       /*attn_mask=*/{}, dropout, /*is_causal=*/sees == Sees::kEarlier);
+      mask.penalties.defined()
+          ? at::scaled_dot_product_attention(q, Ungrouped(k, heads), Ungrouped(v, heads), mask.penalties,
+                                             dropout)
+          : at::scaled_dot_product_attention(q, Ungrouped(k, heads), Ungrouped(v, heads), /*attn_mask=*/{},
+                                             dropout, /*is_causal=*/mask.sees == Sees::kEarlier);
 #else
-  const torch::Tensor mixed = PlainAttention(q, k, v, dropout, sees);
+  const torch::Tensor mixed = PlainAttention(q, k, v, dropout, mask);
 #endif
   return mixed.transpose(1, 2).contiguous();
 }
@@ -68,7 +79,13 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout) {
 
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                               double dropout) {
-  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), dropout, Sees::kEarlier);
+  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), dropout, {});
+}
+
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              double dropout, const torch::Tensor& penalties) {
+  return Attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), dropout,
+                {.penalties = penalties.to(q.scalar_type())});
 }
 
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
@@ -76,7 +93,7 @@ torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, co
   // The newest position sees every key, and the first positions see none but their own.
   const Sees sees = cache.length() == 0 ? Sees::kEarlier : Sees::kAll;
   const KeyValueCache::Entry all = cache.Extend(layer, k.transpose(1, 2), v.transpose(1, 2));
-  return Attend(q.transpose(1, 2), all.keys, all.values, /*dropout=*/0, sees);
+  return Attend(q.transpose(1, 2), all.keys, all.values, /*dropout=*/0, {.sees = sees});
 }
 
 }  // namespace atl

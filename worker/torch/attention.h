@@ -20,6 +20,10 @@ torch::Tensor CausalAttention(const torch::Tensor& qkv, double dropout);
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                               double dropout);
 
+/// The same, where a position sees what `penalties` says (DocumentLayout::penalties).
+torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                              double dropout, const torch::Tensor& penalties);
+
 /// The same for positions that follow those of the cache, to which it adds them (KeyValueCache::Extend): any
 /// number of positions while the cache is empty, and one at a time after that.
 torch::Tensor CausalAttention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,

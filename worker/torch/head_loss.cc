@@ -57,4 +57,13 @@ torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, c
   return torch::nll_loss(torch::log_softmax(HeadLogits(x, head, precision), 1), flat);
 }
 
+torch::Tensor CountedTokenLoss(const torch::Tensor& x, const torch::Tensor& head,
+                               const torch::Tensor& targets, Precision precision) {
+  const torch::Tensor flat = targets.reshape({-1});
+  const torch::Tensor rows = flat.ge(0).nonzero().squeeze(1);
+  if (rows.size(0) == flat.size(0)) return NextTokenLoss(x, head, flat, precision);
+  if (rows.size(0) == 0) return x.sum() * 0;
+  return NextTokenLoss(x.index_select(0, rows), head, flat.index_select(0, rows), precision);
+}
+
 }  // namespace atl

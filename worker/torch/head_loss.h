@@ -27,6 +27,10 @@ torch::Tensor HeadLogits(const torch::Tensor& x, const torch::Tensor& head, Prec
 torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets,
                             Precision precision);
 
+/// The same over the rows whose target is not below 0; 0 without any.
+torch::Tensor CountedTokenLoss(const torch::Tensor& x, const torch::Tensor& head,
+                               const torch::Tensor& targets, Precision precision);
+
 }  // namespace atl
 
 #endif  // ATOLL_WORKER_TORCH_HEAD_LOSS_H_

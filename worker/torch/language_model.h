@@ -11,6 +11,7 @@
 #include "core/manifest.h"
 #include "core/model_options.h"
 #include "core/run_options.h"
+#include "worker/torch/document_layout.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/key_value_cache.h"
 
@@ -46,6 +47,10 @@ class LanguageModel {
   /// Mean cross-entropy in nats per token, a float32 scalar. targets: int64 [batch, time].
   virtual torch::Tensor Loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                              ModelMode mode) const = 0;
+
+  /// The same of documents that do not see each other, over the targets that are not below 0; 0 without any.
+  virtual torch::Tensor LossOfDocuments(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                        const DocumentLayout& documents, ModelMode mode) const = 0;
 };
 
 /// InvalidArgument naming the section and the setting when no model can be built of these options;

@@ -5,6 +5,15 @@
 
 namespace atl {
 
+namespace {
+
+torch::Tensor Turn(const torch::Tensor& x, const torch::Tensor& cosines, const torch::Tensor& sines) {
+  const std::vector<torch::Tensor> halves = x.to(torch::kFloat32).chunk(2, -1);
+  return torch::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines}, -1);
+}
+
+}  // namespace
+
 torch::Tensor RotaryFrequencies(int64_t head_dim, double theta, const RopeScaling& scaling) {
   const torch::Tensor exponents = torch::arange(0, head_dim, 2, torch::kFloat32) / head_dim;
   const torch::Tensor plain = torch::pow(theta, exponents).reciprocal();
@@ -28,10 +37,11 @@ RotaryPositions::RotaryPositions(const torch::Tensor& frequencies, int64_t conte
 }
 
 torch::Tensor RotaryPositions::Rotate(const torch::Tensor& x, int64_t first) const {
-  const torch::Tensor cosines = cosines_.narrow(0, first, x.size(1));
-  const torch::Tensor sines = sines_.narrow(0, first, x.size(1));
-  const std::vector<torch::Tensor> halves = x.to(torch::kFloat32).chunk(2, -1);
-  return torch::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines}, -1);
+  return Turn(x, cosines_.narrow(0, first, x.size(1)), sines_.narrow(0, first, x.size(1)));
+}
+
+torch::Tensor RotaryPositions::Rotate(const torch::Tensor& x, const torch::Tensor& positions) const {
+  return Turn(x, cosines_.index({positions}), sines_.index({positions}));
 }
 
 }  // namespace atl

@@ -25,6 +25,9 @@ class RotaryPositions {
   /// float32 of the same shape. Differentiable.
   torch::Tensor Rotate(const torch::Tensor& x, int64_t first = 0) const;
 
+  /// The same, where each token has a position of its own. positions: int64 [batch, time], below context.
+  torch::Tensor Rotate(const torch::Tensor& x, const torch::Tensor& positions) const;
+
  private:
   torch::Tensor cosines_;  // [context, 1, head_dim / 2]
   torch::Tensor sines_;

@@ -14,7 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
-#include "core/model_shape.h"
 #include "worker/data/background_check.h"
 #include "worker/data/batches.h"
 #include "worker/data/prefetched_samples.h"
@@ -25,6 +24,7 @@
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/matmul_peak.h"
+#include "worker/torch/replica_data.h"
 #include "worker/torch/sampling.h"
 #include "worker/torch/text_continuation.h"
 #include "worker/torch/text_scoring.h"
@@ -36,15 +36,15 @@ namespace {
 class ModelReplica final : public TorchReplica {
  public:
   ModelReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
-               std::shared_ptr<const TrainingData> data)
+               ReplicaData data)
       : run_(options.run),
         clock_(options.clock),
         score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         optimizer_(run_.inner, *parameters_),
-        data_(std::move(data)),
-        sequences_({.context = run_.model.context(), .bounds = run_.data.sequences}) {}
+        data_(std::move(data.data)),
+        sequences_(data.sequences) {}
 
   const Manifest& manifest() const override { return parameters_->manifest(); }
   uint64_t samples_consumed() const override { return samples_consumed_; }
@@ -85,7 +85,13 @@ class ModelReplica final : public TorchReplica {
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
   // reading them took.
   absl::StatusOr<double> AccumulateGradients(Duration& data);
-  double BatchLoss(const Batch& batch, uint32_t sequences);
+  struct BatchTensors {
+    torch::Tensor inputs;
+    torch::Tensor targets;
+    std::optional<DocumentLayout> documents = std::nullopt;
+  };
+  BatchTensors ToDevice(const Batch& batch, int64_t rows) const;
+  torch::Tensor LossOf(const BatchTensors& batch, ModelMode mode) const;
   MonoTime Now() const { return clock_ != nullptr ? clock_->Now() : MonoTime(); }
   torch::Tensor ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const;
 
@@ -202,10 +208,9 @@ absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
     ATOLL_RETURN_IF_ERROR(
         training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_));
     ATOLL_RETURN_IF_ERROR(CheckTokens(batch_));
-    const torch::Tensor inputs = ToDevice(batch_.inputs, run_.inner.batch);
-    const torch::Tensor targets = ToDevice(batch_.targets, run_.inner.batch);
+    const BatchTensors tensors = ToDevice(batch_, run_.inner.batch);
     data += Now() - begin;
-    const torch::Tensor micro_loss = model_->Loss(inputs, targets, ModelMode::kTraining);
+    const torch::Tensor micro_loss = LossOf(tensors, ModelMode::kTraining);
     micro_loss.backward();
     loss.add_(micro_loss.detach());
   }
@@ -285,10 +290,16 @@ absl::Status ModelReplica::LoadState(const ReplicaState& state) {
   });
 }
 
-double ModelReplica::BatchLoss(const Batch& batch, uint32_t sequences) {
-  const torch::Tensor inputs = ToDevice(batch.inputs, sequences);
-  const torch::Tensor targets = ToDevice(batch.targets, sequences);
-  return model_->Loss(inputs, targets, ModelMode::kEvaluation).item<double>();
+ModelReplica::BatchTensors ModelReplica::ToDevice(const Batch& batch, int64_t rows) const {
+  BatchTensors tensors{.inputs = ToDevice(batch.inputs, rows), .targets = ToDevice(batch.targets, rows)};
+  if (!batch.documents.empty())
+    tensors.documents.emplace(ToDevice(batch.documents, rows), ToDevice(batch.positions, rows));
+  return tensors;
+}
+
+torch::Tensor ModelReplica::LossOf(const BatchTensors& batch, ModelMode mode) const {
+  if (!batch.documents) return model_->Loss(batch.inputs, batch.targets, mode);
+  return model_->LossOfDocuments(batch.inputs, batch.targets, *batch.documents, mode);
 }
 
 absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
@@ -302,8 +313,9 @@ absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
       ATOLL_ASSIGN_OR_RETURN(const uint32_t sequences,
                              samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_));
       if (sequences == 0) break;
-      const uint64_t tokens = uint64_t{sequences} * run_.model.context();
-      total += BatchLoss(batch_, sequences) * static_cast<double>(tokens);
+      const uint64_t tokens = batch_.counted_targets();
+      const double loss = LossOf(ToDevice(batch_, sequences), ModelMode::kEvaluation).item<double>();
+      total += loss * static_cast<double>(tokens);
       result.tokens += tokens;
     }
     result.loss = total / static_cast<double>(result.tokens);
@@ -397,17 +409,7 @@ absl::Status CheckOptions(const TorchReplicaOptions& options) {
 
 absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckOptions(options));
-  std::shared_ptr<const TrainingData> data;
-  if (!options.dataset_folder.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(
-        TrainingData opened,
-        TrainingData::Open(options.dataset_folder, {.vocabulary = options.run.model.vocabulary(),
-                                                    .context = options.run.model.context(),
-                                                    .tokenizer = options.run.data.tokenizer,
-                                                    .section = ShapeOf(options.run.model)->section(),
-                                                    .sequences = options.run.data.sequences}));
-    data = std::make_shared<const TrainingData>(std::move(opened));
-  }
+  ATOLL_ASSIGN_OR_RETURN(ReplicaData data, OpenReplicaData(options.run, options.dataset_folder));
   const auto build = [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);
     ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));

@@ -64,6 +64,40 @@ TEST(TrainingSamplesTest, ThePositionAloneDecidesWhatIsRead) {
       std::equal(tail.inputs.begin(), tail.inputs.end(), all.inputs.begin() + ptrdiff_t{24} * kContext));
 }
 
+TEST(TrainingSamplesTest, DocumentsEndWithTheirToken) {
+  const std::string folder = testing::TemporaryFolder();
+  WriteBytes(JoinPath(folder, "train.bin"), TokenBytes({9, 10, 5, 9, 9, 8, 7, 6, 9, 3, 2}));
+  WriteBytes(JoinPath(folder, "val.bin"), TokenBytes({1, 9, 2, 3, 4, 5}));
+  const AdoptOptions options = {.folder = folder, .tokenizer = "gpt2", .vocabulary = 256, .end_of_text = 9};
+  ASSERT_TRUE(Adopt(options, [](uint64_t, uint64_t) {}).ok());
+  const auto data =
+      std::make_shared<const TrainingData>(TrainingData::Open(folder, {256, 5, "gpt2"}).value());
+  ASSERT_EQ(data->end_of_text(), 9u);
+  const SequenceOptions sequences = {.context = 5, .end_of_document = data->end_of_text()};
+  Batch batch;
+  ASSERT_TRUE(TrainingSamples(data, sequences, 1, 0, 1).Read(0, 2, batch).ok());
+  const size_t first = batch.inputs[1] == 10 ? 0 : 5;
+  const auto row = [&](const std::vector<int64_t>& values, size_t begin) {
+    return std::vector<int64_t>(values.begin() + static_cast<ptrdiff_t>(begin),
+                                values.begin() + static_cast<ptrdiff_t>(begin) + 5);
+  };
+  EXPECT_THAT(row(batch.inputs, first), ElementsAre(9, 10, 5, 9, 9));
+  EXPECT_THAT(row(batch.documents, first), ElementsAre(0, 1, 1, 1, 2));
+  EXPECT_THAT(row(batch.positions, first), ElementsAre(0, 0, 1, 2, 0));
+  EXPECT_THAT(row(batch.targets, first), ElementsAre(kIgnoredTarget, 5, 9, kIgnoredTarget, kIgnoredTarget));
+  EXPECT_THAT(row(batch.documents, 5 - first), ElementsAre(0, 0, 0, 0, 1));
+  EXPECT_THAT(row(batch.positions, 5 - first), ElementsAre(0, 1, 2, 3, 0));
+  EXPECT_THAT(row(batch.targets, 5 - first), ElementsAre(7, 6, 9, kIgnoredTarget, 2));
+  EXPECT_EQ(batch.counted_targets(), 6u);
+  // Held-out text too.
+  EXPECT_EQ(ValidationSamples(data, sequences).Read(0, 1, batch).value(), 1u);
+  EXPECT_THAT(batch.targets, ElementsAre(9, kIgnoredTarget, 3, 4, 5));
+  // Without it nothing is divided.
+  ASSERT_TRUE(TrainingSamples(data, {5}, 1, 0, 1).Read(0, 2, batch).ok());
+  EXPECT_TRUE(batch.documents.empty());
+  EXPECT_EQ(batch.counted_targets(), 10u);
+}
+
 TEST(ValidationSamplesTest, ReadsTheTextInOrderAndStopsAtItsEnd) {
   ValidationSamples samples(CountingDataset(), {kContext});
   Batch batch;

@@ -36,7 +36,15 @@ struct Case {
   std::string name;
   ModelOptions options;
   nlohmann::json config;  // the same in transformers
+  /// The token that ends a document, none of which sees another. Negative: a row is one text.
+  int64_t end_of_text = -1;
 };
+
+Case WithDocuments(const char* name, Case made) {
+  made.name = name;
+  made.end_of_text = 5;
+  return made;
+}
 
 nlohmann::json LlamaConfig(const char* model_type, const LlamaOptions& options) {
   nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", options.rope_theta}};
@@ -109,7 +117,10 @@ std::vector<Case> Cases() {
           LlamaCase("llama", "llama", llama),
           LlamaCase("scaled", "llama", scaled),
           LlamaCase("qwen2", "qwen2", qwen2),
-          LlamaCase("qwen3", "qwen3", qwen3)};
+          LlamaCase("qwen3", "qwen3", qwen3),
+          WithDocuments("gpt2 with documents", Gpt2Case("", gpt)),
+          WithDocuments("llama with documents", LlamaCase("", "llama", llama)),
+          WithDocuments("qwen3 with documents", LlamaCase("", "qwen3", qwen3))};
 }
 
 InnerOptions Inner() {
@@ -129,7 +140,9 @@ class Trained {
         model_(MakeLanguageModel(made.options, Precision::kFp32, parameters_)),
         tokens_(torch::randint(made.options.vocabulary(), {kBatches, kSequences, made.options.context() + 1},
                                torch::kInt64)),
-        config_(made.config) {
+        config_(made.config),
+        end_of_text_(made.end_of_text) {
+    if (end_of_text_ >= 0) AddEnds();
     model_->Initialise(3);
     Spread();
     WriteTensor(Path("initial"), torch::cat(Flat([](const torch::Tensor& view) { return view; })));
@@ -149,6 +162,7 @@ class Trained {
             {"initial", Path("initial")},
             {"tokens", Path("tokens")},
             {"gradients", Path("gradients")},
+            {"end_of_text", end_of_text_},
             {"sequences", kSequences},
             {"steps", kSteps},
             {"learning_rate", inner.learning_rate},
@@ -164,8 +178,7 @@ class Trained {
     for (int step = 0; step < kSteps; ++step) {
       const torch::Tensor window = tokens_[step % kBatches];
       const int64_t context = window.size(1) - 1;
-      const torch::Tensor loss =
-          model_->Loss(window.narrow(1, 0, context), window.narrow(1, 1, context), ModelMode::kTraining);
+      const torch::Tensor loss = LossOf(window.narrow(1, 0, context), window.narrow(1, 1, context));
       loss.backward();
       losses_.push_back(loss.item<double>());
       if (step == 0) gradients_ = Flat([](const torch::Tensor& view) { return view.grad().clone(); });
@@ -175,6 +188,22 @@ class Trained {
 
  private:
   std::string Path(const std::string& file) const { return JoinPath(folder_, file); }
+
+  /// About one in six tokens.
+  void AddEnds() { tokens_.masked_fill_(torch::rand(tokens_.sizes()).lt(0.16), end_of_text_); }
+
+  torch::Tensor LossOf(const torch::Tensor& inputs, const torch::Tensor& targets) const {
+    if (end_of_text_ < 0) return model_->Loss(inputs, targets, ModelMode::kTraining);
+    const torch::Tensor ends = inputs.eq(end_of_text_);
+    const torch::Tensor documents = ends.to(torch::kInt64).cumsum(1) - ends.to(torch::kInt64);
+    torch::Tensor positions = torch::zeros_like(documents);
+    for (int64_t t = 1; t < inputs.size(1); ++t) {
+      positions.select(1, t).copy_((positions.select(1, t - 1) + 1) *
+                                   documents.select(1, t).eq(documents.select(1, t - 1)));
+    }
+    return model_->LossOfDocuments(inputs, targets.masked_fill(ends, -100), {documents, positions},
+                                   ModelMode::kTraining);
+  }
 
   /// Large enough that attention is far from uniform, with gains and biases that matter.
   void Spread() {
@@ -203,6 +232,7 @@ class Trained {
   const std::unique_ptr<LanguageModel> model_;
   const torch::Tensor tokens_;
   const nlohmann::json config_;
+  const int64_t end_of_text_;
   std::vector<double> losses_;
   std::vector<torch::Tensor> gradients_;
 };

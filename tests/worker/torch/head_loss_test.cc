@@ -47,6 +47,21 @@ TEST(HeadLossTest, ATokenThatIsNearlyCertainStillHasAGradient) {
   EXPECT_NEAR(gradient[1][0].item<double>(), 9.11e-4, 1e-5);
 }
 
+TEST(CountedTokenLossTest, LeavesOutNegativeTargets) {
+  const torch::Tensor x = torch::randn({6, 4}).requires_grad_(true);
+  const torch::Tensor head = torch::randn({10, 4}).requires_grad_(true);
+  const torch::Tensor targets = torch::tensor({3, -100, 9, 0, -100, 2}, torch::kInt64).view({2, 3});
+  const torch::Tensor expected =
+      torch::nn::functional::cross_entropy(torch::mm(x, head.t()), targets.view({-1}));
+  const torch::Tensor found = CountedTokenLoss(x, head, targets, Precision::kFp32);
+  EXPECT_NEAR(found.item<double>(), expected.item<double>(), 1e-6);
+  const auto ours = GradientsOf(found, x, head), theirs = GradientsOf(expected, x, head);
+  for (size_t i = 0; i < theirs.size(); ++i) EXPECT_TRUE(torch::allclose(ours[i], theirs[i], 1e-5, 1e-6));
+  const torch::Tensor none =
+      CountedTokenLoss(x, head, torch::full({6}, -100, torch::kInt64), Precision::kFp32);
+  EXPECT_EQ(none.item<double>(), 0);
+}
+
 TEST(HeadLossTest, NeedsNoGradient) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor loss =

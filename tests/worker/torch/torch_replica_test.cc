@@ -6,8 +6,11 @@
 #include <cmath>
 #include <limits>
 
+#include "common/file.h"
 #include "core/model_shape.h"
 #include "tests/worker/torch/tiny_run.h"
+#include "worker/data/dataset.h"
+#include "worker/data/dataset_writer.h"
 
 namespace atl {
 namespace {
@@ -208,6 +211,45 @@ TEST(TorchReplicaTest, GeneratesWhatItLearned) {
   const auto nowhere = [](TokenId) { return true; };
   EXPECT_THAT(std::string(replica->Generate(outside, {}, nowhere).message()),
               HasSubstr("outside the model's vocabulary"));
+}
+
+/// The text of TinyDataset as that of a tokenizer with an end-of-text token: each line is a document.
+std::string LinesDataset(const std::string& name) {
+  const std::string folder = TinyDataset(name), out = folder + "-lines";
+  EXPECT_TRUE(RemoveAll(out).ok());
+  EXPECT_TRUE(CreateDirs(out).ok());
+  const auto from = Dataset::Open(folder, {256, 16, "bytes"});
+  DatasetWriter writer({.folder = out, .tokenizer = "lines", .vocabulary = 256, .end_of_text = '\n'});
+  std::vector<TokenId> tokens(from->train_tokens());
+  EXPECT_TRUE(from->ReadTrain(0, tokens).ok());
+  EXPECT_TRUE(writer.AddTrain(tokens).ok());
+  EXPECT_TRUE(writer.AddHeldOut(from->validation().Tokens()).ok());
+  EXPECT_TRUE(writer.Finish().ok());
+  return out;
+}
+
+TEST(TorchReplicaTest, DocumentsAreTrainedAndEvaluatedApart) {
+  TorchReplicaOptions options = TinyReplica(LinesDataset("apart"));
+  options.run.data.tokenizer = "lines";
+  const auto together = Make(options);
+  options.run.data.isolate_documents = true;
+  const auto apart = Make(options), again = Make(options);
+  const std::vector<double> losses = Train(*apart, 40);
+  EXPECT_NE(losses[0], Train(*together, 1)[0]);
+  EXPECT_LT(losses.back(), losses.front() - 0.5);
+  EXPECT_EQ(Train(*again, 40), losses);
+  const auto measured = apart->Evaluate(4), of_one_text = together->Evaluate(4);
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(of_one_text->tokens, 4u * 8 * 16);
+  EXPECT_LT(measured->tokens, of_one_text->tokens) << "the first token of a document is not predicted";
+  EXPECT_GT(measured->tokens, of_one_text->tokens * 9 / 10);
+}
+
+TEST(TorchReplicaTest, IsolatedDocumentsNeedTheirEnd) {
+  TorchReplicaOptions options = TinyReplica(TinyDataset("no-end"));
+  options.run.data.isolate_documents = true;
+  EXPECT_THAT(CreateTorchReplica(options).status().message(),
+              HasSubstr("the tokenizer 'bytes' has no such token; tokenize the text with another tokenizer"));
 }
 
 TEST(TorchReplicaTest, SaysWhatIsWrongWithItsOptions) {

@@ -51,6 +51,8 @@ DataCommand AddAdoptCommand(CLI::App& app) {
                    "Number of tokens of the tokenizer; GPT-2: 50257, Llama-3: 128256")
       ->required()
       ->check(VocabularyFault);
+  adopt->add_option("--end-of-text", options->end_of_text,
+                    "Token that ends each document; GPT-2: 50256. Needed for data.isolate_documents only");
   adopt->add_option("--validation", options->validation_name,
                     "Validation file; default: the one named *val*.bin");
   adopt
