@@ -13,8 +13,9 @@ from .errors import (Aborted, AlreadyExists, AtollError, Cancelled, DataLoss, De
                      InvalidArgument, NotFound, PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented)
 from .joining import count_parameters, join, pull
 from .run import Run
+from .token_dataset import TokenDataset
 
 __all__ = ["Aborted", "AlreadyExists", "AtollError", "Cancelled", "Client", "DataLoss", "DeadlineExceeded", "EndReason", "Event",
            "EventKind", "FailedPrecondition", "Internal", "InvalidArgument", "NotFound", "Outcome", "PermissionDenied", "Piece",
-           "ResourceExhausted", "Run", "Snapshot", "TensorSpec", "Unauthenticated", "Unavailable", "Unimplemented", "__version__",
+           "ResourceExhausted", "Run", "Snapshot", "TensorSpec", "TokenDataset", "Unauthenticated", "Unavailable", "Unimplemented", "__version__",
            "count_parameters", "join", "pull"]

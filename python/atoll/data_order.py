@@ -15,6 +15,7 @@ from .progress import warn
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _ROUNDS = 6
+_MIXTURE = 0x6D697874757265  # "mixture"
 # Samplers that visit every sample once in a pass, of torch, torchdata, accelerate, Lightning and Transformers.
 _ORDERS = {"SequentialSampler", "RandomSampler", "DistributedSampler", "LengthGroupedSampler", "DistributedLengthGroupedSampler"}
 
@@ -42,6 +43,28 @@ class SampleOrder:
             value = left << half | right
             if value < self.samples:
                 return value
+
+
+class MixtureOrder:
+    """The order of the parts of a mixture: blocks in which each has exactly its weight."""
+
+    def __init__(self, weights: List[int], seed: int):
+        self._weights, self._block = weights, sum(weights)
+        self._slots = SampleOrder(self._block, seed)
+
+    def at(self, position: int) -> Tuple[int, int]:
+        """(part, position in the part's own order) at this position of the run."""
+        slot, block = self._slots.at(position), position // self._block
+        for part, weight in enumerate(self._weights):
+            if slot < weight:
+                break
+            slot -= weight
+        return part, block * weight + slot
+
+
+def part_seed(seed: int, part: int) -> int:
+    """The seed of the order inside a part of a mixture."""
+    return _mix((_mix(seed ^ _MIXTURE) + (part + 1) * _GOLDEN) & _MASK)
 
 
 class PartitionSampler:
