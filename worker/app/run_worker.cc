@@ -80,8 +80,8 @@ WorkerOutcome Fail(const Logger& log, const absl::Status& status, ExitCode code)
   return {.code = code};
 }
 
-WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const std::vector<TextShare>& texts, TaskSuite& tasks,
-                   const Logger& log, Shutdown& shutdown) {
+WorkerOutcome Live(const WorkerFlags& flags, WorkerHome home, const std::vector<TextShare>& texts,
+                   TaskSuite& tasks, const Logger& log, Shutdown& shutdown) {
   const SystemClock clock{};
   const auto& join = home.options.join;
   const bool trains = join.role == WorkerRole::kTrainer;
