@@ -23,6 +23,14 @@ struct GaugeOfMember {
   double (*value)(const WorkerView& worker);
 };
 
+/// The part of the device's speed that the model's own operations use.
+double ModelFlopsUtilization(const WorkerView& worker) {
+  const ProgressReport& progress = worker.progress;
+  // It trains no longer if its speed is 0.
+  const bool known = progress.tokens_per_second > 0 && progress.peak_flops_per_second > 0;
+  return known ? progress.model_flops_per_second / progress.peak_flops_per_second : 0;
+}
+
 /// 0 means unknown; then the series does not exist.
 constexpr GaugeOfMember kKnownLater[] = {
     {"atoll_member_train_loss", "A worker's loss at its last inner step, nats per token; no series: unknown.",
@@ -34,14 +42,6 @@ constexpr GaugeOfMember kKnownLater[] = {
      "Floating-point operations of a worker's model per second, as a part of the fastest matrix product "
      "that the worker measured on its device; no series: unknown.",
      ModelFlopsUtilization}};
-
-/// The part of the device's speed that the model's own operations use.
-double ModelFlopsUtilization(const WorkerView& worker) {
-  const ProgressReport& progress = worker.progress;
-  // It trains no longer if its speed is 0.
-  const bool known = progress.tokens_per_second > 0 && progress.peak_flops_per_second > 0;
-  return known ? progress.model_flops_per_second / progress.peak_flops_per_second : 0;
-}
 
 constexpr GaugeOfMember kGauges[] = {
     {"atoll_member_tokens_per_second",
