@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "common/human.h"
 #include "common/status.h"
+#include "core/model_shape.h"
 #include "worker/data/background_check.h"
 #include "worker/data/batches.h"
 #include "worker/data/prefetched_samples.h"
