@@ -16,7 +16,8 @@ PrefetchedSamples::~PrefetchedSamples() {
   thread_.Join();
 }
 
-absl::Status PrefetchedSamples::Read(uint64_t position, uint32_t sequences, Batch& batch) {
+absl::Status PrefetchedSamples::Read(uint64_t position, uint32_t sequences, Batch& batch,
+                                     std::optional<uint64_t> next) {
   const Wanted now{position, sequences};
   const MutexLock lock(&mutex_);
   // What is being read may be this batch.
@@ -31,7 +32,7 @@ absl::Status PrefetchedSamples::Read(uint64_t position, uint32_t sequences, Batc
   std::swap(batch, batch_);
   ready_.reset();
   if (!status.ok()) return status;
-  wanted_ = Wanted{position + sequences, sequences};
+  wanted_ = Wanted{next.value_or(position + sequences), sequences};
   changed_.NotifyAll();
   return status;
 }

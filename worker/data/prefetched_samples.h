@@ -22,8 +22,9 @@ class PrefetchedSamples {
   PrefetchedSamples(const PrefetchedSamples&) = delete;
   PrefetchedSamples& operator=(const PrefetchedSamples&) = delete;
 
-  /// As TrainingSamples::Read. Begins to read the batch behind this one.
-  absl::Status Read(uint64_t position, uint32_t sequences, Batch& batch);
+  /// As TrainingSamples::Read. Begins to read the batch at `next`, or behind this one.
+  absl::Status Read(uint64_t position, uint32_t sequences, Batch& batch,
+                    std::optional<uint64_t> next = std::nullopt);
 
  private:
   struct Wanted {

@@ -2,11 +2,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "worker/torch/device_count.h"
 
 namespace atl {
 
+uint32_t CudaDevices() {
+  return torch::cuda::is_available() ? static_cast<uint32_t>(torch::cuda::device_count()) : 0;
+}
+
 absl::StatusOr<torch::Device> ParseDevice(const std::string& text) {
-  const int count = torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+  const auto count = static_cast<int>(CudaDevices());
   if (text == "cpu") return torch::Device(torch::kCPU);
   if (text == "auto") return count > 0 ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
   int index = 0;

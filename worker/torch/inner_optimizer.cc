@@ -16,24 +16,29 @@ namespace {
 // Elements that one thread takes at a time; a multiple of kSumBlock.
 constexpr int64_t kGrain = 16 * kSumBlock;
 
-// The norm of a large vector: float32 within blocks, float64 across them. A norm that LibTorch takes in
-// float64 first copies the vector.
-torch::Tensor NormOnDevice(const torch::Tensor& values) {
+// Sum of the squares of a large vector: float32 within blocks, float64 across them. A norm that LibTorch
+// takes in float64 first copies the vector.
+torch::Tensor SquaresOnDevice(const torch::Tensor& values) {
   const auto block = static_cast<int64_t>(kSumBlock);
   const int64_t blocks = values.numel() / block;
   const torch::Tensor whole = values.narrow(0, 0, blocks * block).view({blocks, block});
   const torch::Tensor rest = values.narrow(0, blocks * block, values.numel() - blocks * block);
   const torch::Tensor sum =
       at::linalg_vector_norm(whole, 2, at::IntArrayRef{1}).to(torch::kFloat64).square().sum();
-  return (sum + rest.to(torch::kFloat64).square().sum()).sqrt();
+  return sum + rest.to(torch::kFloat64).square().sum();
 }
 
 }  // namespace
 
-InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& parameters)
-    : options_(options), parameters_(parameters) {
-  first_ = torch::zeros_like(parameters.values());
-  if (IsAdam()) second_ = torch::zeros_like(parameters.values());
+InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& parameters,
+                               RankCollectives* ranks)
+    : options_(options),
+      parameters_(parameters),
+      ranks_(ranks),
+      slice_(ranks == nullptr ? RankSlice{.begin = 0, .end = parameters.values().numel()}
+                              : SliceOf(parameters.values().numel(), ranks->rank(), ranks->size())) {
+  first_ = torch::zeros({slice_.size()}, parameters.values().options());
+  if (IsAdam()) second_ = torch::zeros_like(first_);
 }
 
 bool InnerOptimizer::Decays(size_t tensor) const {
@@ -56,13 +61,17 @@ void InnerOptimizer::UpdateSegments() {
     }
   }
   segments_.back().end = static_cast<int64_t>(layout.elements);
+  for (Segment& segment : segments_) {
+    segment.begin = std::clamp(segment.begin, slice_.begin, slice_.end);
+    segment.end = std::clamp(segment.end, slice_.begin, slice_.end);
+  }
 }
 
-double InnerOptimizer::GradientNorm(double scale) const {
-  const torch::Tensor& gradients = parameters_.gradients();
-  if (!gradients.device().is_cpu()) {
-    return scale * NormOnDevice(gradients).item<double>();
-  }
+double InnerOptimizer::GradientNorm(double scale) const { return scale * std::sqrt(GradientSquares()); }
+
+double InnerOptimizer::GradientSquares() const {
+  const torch::Tensor gradients = parameters_.gradients().narrow(0, slice_.begin, slice_.size());
+  if (!gradients.device().is_cpu()) return SquaresOnDevice(gradients).item<double>();
   const float* values = gradients.data_ptr<float>();
   const int64_t elements = gradients.numel();
   std::vector<double> sums(static_cast<size_t>((elements + kGrain - 1) / kGrain), 0.0);
@@ -73,7 +82,7 @@ double InnerOptimizer::GradientNorm(double scale) const {
           SumOfSquares(static_cast<size_t>(std::min(elements, begin + kGrain) - begin), values + begin);
     }
   });
-  return scale * std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 void InnerOptimizer::Step(double learning_rate, double scale, double norm) {
@@ -106,13 +115,13 @@ AdamStep InnerOptimizer::AdamConstants(double learning_rate, double gradient_sca
 void InnerOptimizer::StepOnHost(double learning_rate, float gradient_scale) {
   float* theta = parameters_.values().data_ptr<float>();
   float* gradient = parameters_.gradients().data_ptr<float>();
-  float* first = first_.data_ptr<float>();
-  float* second = IsAdam() ? second_.data_ptr<float>() : nullptr;
+  // As if the moments were of all elements; only those of the slice are touched.
+  float* first = first_.data_ptr<float>() - slice_.begin;
+  float* second = IsAdam() ? second_.data_ptr<float>() - slice_.begin : nullptr;
   AdamStep plain = IsAdam() ? AdamConstants(learning_rate, gradient_scale) : AdamStep{};
   AdamStep decaying = plain;
   decaying.keep = static_cast<float>(1 - learning_rate * options_.weight_decay);
-  const int64_t elements = parameters_.values().numel();
-  at::parallel_for(0, elements, kGrain, [&](int64_t begin, int64_t end) {
+  at::parallel_for(slice_.begin, slice_.end, kGrain, [&](int64_t begin, int64_t end) {
     for (const Segment& segment : segments_) {
       const int64_t from = std::max(begin, segment.begin);
       const int64_t to = std::min(end, segment.end);
@@ -130,8 +139,8 @@ void InnerOptimizer::StepOnHost(double learning_rate, float gradient_scale) {
 }
 
 void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
-  torch::Tensor theta = parameters_.values();
-  torch::Tensor gradient = parameters_.gradients();
+  torch::Tensor theta = parameters_.values().narrow(0, slice_.begin, slice_.size());
+  torch::Tensor gradient = parameters_.gradients().narrow(0, slice_.begin, slice_.size());
   if (IsAdam()) {
     AdamOnDevice(learning_rate, gradient_scale);
   } else {
@@ -152,12 +161,12 @@ void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
   for (const bool decays : {true, false}) {
     std::vector<torch::Tensor> values, gradients, first, second, steps;
     for (const Segment& segment : segments_) {
-      if (segment.decays != decays) continue;
       const int64_t size = segment.end - segment.begin;
+      if (segment.decays != decays || size == 0) continue;
       values.push_back(theta.narrow(0, segment.begin, size));
       gradients.push_back(parameters_.gradients().narrow(0, segment.begin, size));
-      first.push_back(first_.narrow(0, segment.begin, size));
-      second.push_back(second_.narrow(0, segment.begin, size));
+      first.push_back(first_.narrow(0, segment.begin - slice_.begin, size));
+      second.push_back(second_.narrow(0, segment.begin - slice_.begin, size));
       steps.push_back(taken);
     }
     if (values.empty()) continue;
@@ -168,13 +177,13 @@ void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
 }
 #else
 void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
-  torch::Tensor theta = parameters_.values();
-  torch::Tensor gradient = parameters_.gradients();
+  torch::Tensor theta = parameters_.values().narrow(0, slice_.begin, slice_.size());
+  torch::Tensor gradient = parameters_.gradients().narrow(0, slice_.begin, slice_.size());
   gradient.mul_(gradient_scale);
   const AdamStep step = AdamConstants(learning_rate, 1.0);
   for (const Segment& segment : segments_) {
     if (!segment.decays) continue;
-    theta.narrow(0, segment.begin, segment.end - segment.begin)
+    theta.narrow(0, segment.begin - slice_.begin, segment.end - segment.begin)
         .mul_(1 - learning_rate * options_.weight_decay);
   }
   first_.mul_(step.beta1).add_(gradient, step.one_minus_beta1);
@@ -192,44 +201,103 @@ std::vector<torch::Tensor> InnerOptimizer::Vectors() const {
 std::string InnerOptimizer::Kind() const {
   const bool decays = options_.optimizer == InnerOptimizerKind::kAdamW;
   const std::string_view name = !IsAdam() ? "sgd" : decays ? "adamw" : "adam";
-  return absl::StrFormat("%s of %d values", std::string(name), first_.numel());
+  return absl::StrFormat("%s of %d values", std::string(name), elements());
 }
 
 void InnerOptimizer::Save(std::vector<std::vector<float>>& moments) const {
   const std::vector<torch::Tensor> vectors = Vectors();
-  moments.resize(vectors.size());
-  for (size_t i = 0; i < vectors.size(); ++i) {
-    moments[i].resize(static_cast<size_t>(vectors[i].numel()));
-    torch::from_blob(moments[i].data(), {vectors[i].numel()}, torch::kFloat32).copy_(vectors[i]);
+  const bool keeps = ranks_ == nullptr || ranks_->rank() == 0;
+  moments.resize(keeps ? vectors.size() : 0);
+  for (size_t i = 0; i < moments.size(); ++i) {
+    moments[i].resize(static_cast<size_t>(elements()));
+    torch::from_blob(moments[i].data() + slice_.begin, {slice_.size()}, torch::kFloat32).copy_(vectors[i]);
   }
+  if (ranks_ != nullptr) Gather(moments);
+}
+
+void InnerOptimizer::Gather(std::vector<std::vector<float>>& moments) const {
+  const std::vector<torch::Tensor> vectors = Vectors();
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    for (int rank = 1; rank < ranks_->size(); ++rank) {
+      const RankSlice part = SliceOf(elements(), rank, ranks_->size());
+      if (part.size() == 0) continue;
+      if (ranks_->rank() == rank) ranks_->StartSend(vectors[i], 0)->Wait();
+      if (ranks_->rank() != 0) continue;
+      const torch::Tensor host =
+          torch::from_blob(moments[i].data() + part.begin, {part.size()}, torch::kFloat32);
+      torch::Tensor received = first_.is_cpu() ? host : torch::empty({part.size()}, first_.options());
+      ranks_->StartReceive(received, rank)->Wait();
+      if (!first_.is_cpu()) host.copy_(received);
+    }
+  }
+}
+
+void InnerOptimizer::Scatter(const std::vector<std::vector<float>>& moments) {
+  std::vector<torch::Tensor> vectors = Vectors();
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    for (int rank = 1; rank < ranks_->size(); ++rank) {
+      const RankSlice part = SliceOf(elements(), rank, ranks_->size());
+      if (part.size() == 0) continue;
+      if (ranks_->rank() == rank) ranks_->StartReceive(vectors[i], 0)->Wait();
+      if (ranks_->rank() != 0) continue;
+      // from_blob takes a mutable pointer; the tensor is only read.
+      const torch::Tensor host = torch::from_blob(const_cast<float*>(moments[i].data()) + part.begin,
+                                                  {part.size()}, torch::kFloat32);
+      ranks_->StartSend(host.to(first_.device()), rank)->Wait();
+    }
+  }
+}
+
+absl::Status InnerOptimizer::CheckMoments(const std::vector<std::vector<float>>& moments) const {
+  const size_t vectors = Vectors().size();
+  const auto fits = [&](const std::vector<float>& moment) {
+    return std::cmp_equal(moment.size(), elements());
+  };
+  if (moments.size() == vectors && std::ranges::all_of(moments, fits)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("the state of an inner optimizer does not fit: %d vectors, expected %d of %d values",
+                      moments.size(), vectors, elements()));
 }
 
 absl::Status InnerOptimizer::Load(uint64_t steps, const std::vector<std::vector<float>>& moments) {
   const torch::NoGradGuard no_grad;
+  const bool has_all = ranks_ == nullptr || ranks_->rank() == 0;
+  absl::Status fits = has_all ? CheckMoments(moments) : absl::OkStatus();
+  if (ranks_ != nullptr) {
+    double failed = fits.ok() ? 0 : 1;
+    ranks_->Sum({&failed, 1});
+    if (failed > 0 && fits.ok()) fits = absl::AbortedError("rank 0's state does not fit");
+  }
+  if (!fits.ok()) return fits;
   std::vector<torch::Tensor> vectors = Vectors();
-  bool fits = moments.size() == vectors.size();
-  for (size_t i = 0; fits && i < vectors.size(); ++i) {
-    fits = moments[i].size() == static_cast<size_t>(vectors[i].numel());
-  }
-  if (!fits) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("the state of an inner optimizer does not fit: %d vectors, expected %d of %d values",
-                        moments.size(), vectors.size(), first_.numel()));
-  }
-  for (size_t i = 0; i < vectors.size(); ++i) {
-    torch::Tensor& vector = vectors[i];
+  for (size_t i = 0; has_all && i < vectors.size(); ++i) {
     // from_blob takes a mutable pointer; the tensor is only read.
-    vector.copy_(torch::from_blob(const_cast<float*>(moments[i].data()), {vector.numel()}, torch::kFloat32));
+    vectors[i].copy_(torch::from_blob(const_cast<float*>(moments[i].data()) + slice_.begin, {slice_.size()},
+                                      torch::kFloat32));
   }
+  if (ranks_ != nullptr) Scatter(moments);
   steps_ = steps;
-  // A tensor with a moment has had a gradient.
-  for (const TensorSlot& slot : parameters_.layout().slots) {
-    if (!parameters_.lacks_gradient(slot.tensor)) continue;
-    const torch::Tensor moment =
-        first_.narrow(0, static_cast<int64_t>(slot.offset), static_cast<int64_t>(slot.elements));
-    if (moment.count_nonzero().item<int64_t>() > 0) parameters_.SawGradient(slot.tensor);
-  }
+  NoteSeenGradients();
   return absl::OkStatus();
+}
+
+// A tensor with a moment has had a gradient.
+void InnerOptimizer::NoteSeenGradients() {
+  if (parameters_.tensors_without_gradient() == 0) return;
+  const std::vector<TensorSlot>& slots = parameters_.layout().slots;
+  std::vector<double> seen(slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const auto offset = static_cast<int64_t>(slots[i].offset);
+    const int64_t begin = std::clamp(offset, slice_.begin, slice_.end);
+    const int64_t end =
+        std::clamp(offset + static_cast<int64_t>(slots[i].elements), slice_.begin, slice_.end);
+    const torch::Tensor moment = first_.narrow(0, begin - slice_.begin, end - begin);
+    seen[i] = moment.count_nonzero().item<int64_t>() > 0 ? 1 : 0;
+  }
+  if (ranks_ != nullptr) ranks_->Sum(seen);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (seen[i] > 0 && parameters_.lacks_gradient(slots[i].tensor)) parameters_.SawGradient(slots[i].tensor);
+  }
 }
 
 }  // namespace atl

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
+#include "worker/torch/rank_collectives.h"
+#include "worker/torch/rank_slices.h"
 #include "worker/torch/update_kernels.h"
 
 namespace atl {
@@ -18,17 +20,22 @@ namespace atl {
 /// AdamW (decay on tensors of two or more dimensions only, and not before their first gradient), Adam (no
 /// decay) or SGD with momentum, as torch.optim has them, over all parameters at once. Its state starts at
 /// zero and stays on the parameters' device. Methods throw what LibTorch throws. Not thread-safe.
+///
+/// One rank of several keeps the state of its slice only (ZeRO-1). Save and Load have the whole state on rank
+/// 0, so that a state does not depend on the number of ranks; all ranks call them at the same time.
 class InnerOptimizer {
  public:
-  /// `parameters` outlives the optimizer.
-  InnerOptimizer(const InnerOptions& options, FlatParameters& parameters);
+  /// `parameters`, and `ranks` unless it is null, outlive the optimizer.
+  InnerOptimizer(const InnerOptions& options, FlatParameters& parameters, RankCollectives* ranks = nullptr);
 
+  /// Sum of the squares of the gradients, of the own slice.
+  double GradientSquares() const;
   /// Global L2 norm of the gradients, which are first multiplied by `scale` (one over the number of
-  /// micro-batches that were summed) as Step will see them.
+  /// micro-batches that were summed) as Step will see them. Not for one rank of several.
   double GradientNorm(double scale) const;
 
-  /// One step with gradients * `scale`, then clipped to options.clip_norm given their norm (as
-  /// torch.nn.utils.clip_grad_norm_), then sets the gradients to zero.
+  /// One step of the own slice with gradients * `scale`, then clipped to options.clip_norm given the norm of
+  /// all (as torch.nn.utils.clip_grad_norm_), then sets the slice's gradients to zero.
   void Step(double learning_rate, double scale, double norm);
 
   /// Steps taken.
@@ -36,9 +43,10 @@ class InnerOptimizer {
 
   /// The optimizer and the size of its vectors, in words: state of another kind does not fit.
   std::string Kind() const;
-  /// Its vectors, copied to host memory; `moments` is used again.
+  /// Its vectors, copied to host memory; `moments` is used again. On ranks but the first: no vectors.
   void Save(std::vector<std::vector<float>>& moments) const;
-  /// InvalidArgument, and nothing changes, when they are not as many or not as long as this one's.
+  /// InvalidArgument, and nothing changes, when they are not as many or not as long as this one's. Only rank
+  /// 0's are read; the others return Aborted when they do not fit.
   absl::Status Load(uint64_t steps, const std::vector<std::vector<float>>& moments);
 
  private:
@@ -56,14 +64,21 @@ class InnerOptimizer {
   void StepOnDevice(double learning_rate, float gradient_scale);
   void AdamOnDevice(double learning_rate, float gradient_scale);
   std::vector<torch::Tensor> Vectors() const;
+  absl::Status CheckMoments(const std::vector<std::vector<float>>& moments) const;
+  void Gather(std::vector<std::vector<float>>& moments) const;
+  void Scatter(const std::vector<std::vector<float>>& moments);
+  void NoteSeenGradients();
+  int64_t elements() const { return parameters_.values().numel(); }
   bool IsAdam() const { return options_.optimizer != InnerOptimizerKind::kSgd; }
 
   const InnerOptions options_;
   FlatParameters& parameters_;
-  std::vector<Segment> segments_;
-  size_t without_gradient_ = 0;  // tensors, when the segments were made
-  torch::Tensor first_;          // Adam's m, or SGD's buffer
-  torch::Tensor second_;         // Adam's v
+  RankCollectives* const ranks_;   // null: this process alone
+  const RankSlice slice_;          // whose state is kept; all, but for one rank of several
+  std::vector<Segment> segments_;  // within the slice
+  size_t without_gradient_ = 0;    // tensors, when the segments were made
+  torch::Tensor first_;            // of the slice: Adam's m, or SGD's buffer
+  torch::Tensor second_;           // Adam's v
   uint64_t steps_ = 0;
 };
 

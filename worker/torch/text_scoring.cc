@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/str_format.h"
+
 namespace atl {
 namespace {
 
@@ -45,6 +47,25 @@ TokenScores ScoresOf(const ScoreRequest& request, const torch::Tensor& places, c
 }
 
 }  // namespace
+
+absl::Status CheckScoreRequest(const ScoreRequest& request, uint32_t context, uint32_t vocabulary) {
+  const size_t size = request.tokens.size();
+  if (size > size_t{context} + 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a text of %d tokens cannot be scored at once: the model sees %d and predicts one more", size,
+        context));
+  }
+  if (request.first < 1 || request.first > size) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a text of %d tokens has no score at token %d", size, request.first));
+  }
+  for (const TokenId token : request.tokens) {
+    if (token < vocabulary) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("token %d is outside the model's vocabulary of %d", token, vocabulary));
+  }
+  return absl::OkStatus();
+}
 
 std::optional<std::vector<TokenScores>> ScoreTexts(const LanguageModel& model,
                                                    std::span<const ScoreRequest> requests,

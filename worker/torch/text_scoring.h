@@ -8,14 +8,19 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/token_scores.h"
 
 namespace atl {
 
+/// InvalidArgument when the text is empty or longer than context + 1, `first` is outside it, or a token is
+/// outside the vocabulary.
+absl::Status CheckScoreRequest(const ScoreRequest& request, uint32_t context, uint32_t vocabulary);
+
 /// Scores each text as if it were alone. Texts of similar length are read together; shorter ones are padded
 /// at their end, where causal attention does not look. The softmax is in float32. Requires what ScoreRequest
-/// says, and tokens below `vocabulary`. nullopt: `options.interrupted` has ended it. Throws what LibTorch
+/// says (CheckScoreRequest). nullopt: `options.interrupted` has ended it. Throws what LibTorch
 /// throws.
 std::optional<std::vector<TokenScores>> ScoreTexts(const LanguageModel& model,
                                                    std::span<const ScoreRequest> requests,

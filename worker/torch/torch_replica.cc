@@ -22,11 +22,13 @@
 #include "worker/torch/device.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/generator_state.h"
+#include "worker/torch/gradient_exchange.h"
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/matmul_peak.h"
 #include "worker/torch/replica_data.h"
 #include "worker/torch/sampling.h"
+#include "worker/torch/step_totals.h"
 #include "worker/torch/text_continuation.h"
 #include "worker/torch/text_scoring.h"
 #include "worker/torch/torch_status.h"
@@ -43,9 +45,15 @@ class ModelReplica final : public TorchReplica {
         score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
-        optimizer_(run_.inner, *parameters_),
+        ranks_(options.ranks),
+        optimizer_(run_.inner, *parameters_, ranks_ != nullptr ? &ranks_->collectives() : nullptr),
         data_(std::move(data.data)),
-        sequences_(data.sequences) {}
+        sequences_(data.sequences) {
+    if (ranks_ == nullptr) return;
+    const bool in_one_pass = run_.inner.activations == Activations::kKept;
+    exchange_ = std::make_unique<GradientExchange>(
+        *parameters_, ranks_->collectives(), in_one_pass ? GradientOverlap::kYes : GradientOverlap::kNo);
+  }
 
   const Manifest& manifest() const override { return parameters_->manifest(); }
   uint64_t samples_consumed() const override { return samples_consumed_; }
@@ -81,11 +89,18 @@ class ModelReplica final : public TorchReplica {
   absl::Status CheckFragment(const FragmentLayout& fragment, size_t values) const;
   absl::Status CheckData() const;
   absl::Status CheckTokens(const Batch& batch) const;
-  absl::Status CheckRequest(const ScoreRequest& request) const;
   const LanguageModel& ModelFor(ScorePrecision precision);
+  absl::Status CheckState(const ReplicaState& state);
+  uint32_t rank() const { return ranks_ != nullptr ? ranks_->rank() : 0; }
+  uint32_t ranks() const { return ranks_ != nullptr ? ranks_->size() : 1; }
   // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
   // reading them took.
   absl::StatusOr<double> AccumulateGradients(Duration& data);
+  // Of all ranks.
+  absl::StatusOr<StepTotals> TotalsOfStep(const absl::StatusOr<double>& loss);
+  // Sums of the losses of the held-out batches that fall to this rank.
+  absl::Status EvaluateBatches(uint32_t max_batches, std::vector<double>& losses,
+                               std::vector<double>& tokens);
   struct BatchTensors {
     torch::Tensor inputs;
     torch::Tensor targets;
@@ -102,7 +117,9 @@ class ModelReplica final : public TorchReplica {
   const std::unique_ptr<FlatParameters> parameters_;
   const std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<LanguageModel> float32_model_;  // the same, for ScorePrecision::kFloat32
+  RankGroup* const ranks_;                        // null: this process alone
   InnerOptimizer optimizer_;
+  std::unique_ptr<GradientExchange> exchange_;  // null without ranks
   const std::shared_ptr<const TrainingData> data_;
   const SequenceOptions sequences_;
   std::unique_ptr<PrefetchedSamples> training_;
@@ -204,30 +221,48 @@ absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
   // Read from the device once: every reading waits for it.
   torch::Tensor loss =
       torch::zeros({}, torch::TensorOptions().dtype(torch::kFloat64).device(parameters_->device()));
+  const uint64_t of_all = uint64_t{run_.inner.batch} * ranks();
+  const uint64_t first = samples_consumed_ + uint64_t{rank()} * run_.inner.batch;
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
     const MonoTime begin = Now();
-    ATOLL_RETURN_IF_ERROR(
-        training_->Read(samples_consumed_ + uint64_t{micro} * run_.inner.batch, run_.inner.batch, batch_));
+    const uint64_t position = first + micro * of_all;
+    ATOLL_RETURN_IF_ERROR(training_->Read(position, run_.inner.batch, batch_, position + of_all));
     ATOLL_RETURN_IF_ERROR(CheckTokens(batch_));
     const BatchTensors tensors = ToDevice(batch_, run_.inner.batch);
     data += Now() - begin;
     const torch::Tensor micro_loss = LossOf(tensors, ModelMode::kTraining);
+    if (exchange_ != nullptr && micro + 1 == run_.inner.accumulation) exchange_->Arm();
     micro_loss.backward();
     loss.add_(micro_loss.detach());
   }
   return loss.item<double>() / run_.inner.accumulation;
 }
 
+absl::StatusOr<StepTotals> ModelReplica::TotalsOfStep(const absl::StatusOr<double>& loss) {
+  if (ranks_ == nullptr) {
+    ATOLL_RETURN_IF_ERROR(loss.status());
+    return StepTotals{.loss = *loss, .gradient_squares = optimizer_.GradientSquares()};
+  }
+  // Also after a failure: the other ranks wait for this one's part.
+  exchange_->Finish();
+  exchange_->ShareSeenGradients();
+  return SumOverRanks(ranks_->collectives(), loss, optimizer_.GradientSquares());
+}
+
 absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
-  ATOLL_RETURN_IF_ERROR(CheckData());
-  return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
+  InnerStepResult result;
+  const absl::StatusOr<double> loss = CatchTorch("inner step", [&]() -> absl::StatusOr<double> {
+    ATOLL_RETURN_IF_ERROR(CheckData());
     // Dropout is a function of the position in the data, so that a step can be repeated.
-    if (model_->draws_random_numbers())
-      torch::manual_seed(run_.seed + (samples_consumed_ << 16) + partition_);
-    InnerStepResult result;
-    ATOLL_ASSIGN_OR_RETURN(result.loss, AccumulateGradients(result.data));
-    const double scale = 1.0 / run_.inner.accumulation;
-    result.gradient_norm = optimizer_.GradientNorm(scale);
+    const uint64_t position = samples_consumed_ + uint64_t{rank()} * run_.inner.batch;
+    if (model_->draws_random_numbers()) torch::manual_seed(run_.seed + (position << 16) + partition_);
+    return AccumulateGradients(result.data);
+  });
+  return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
+    ATOLL_ASSIGN_OR_RETURN(const StepTotals totals, TotalsOfStep(loss));
+    const double scale = 1.0 / (run_.inner.accumulation * ranks());
+    result.loss = totals.loss;
+    result.gradient_norm = scale * std::sqrt(totals.gradient_squares);
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "inner step %d, sample %d: loss %g, gradient norm %g are not finite; the step was not taken; lower "
@@ -235,9 +270,10 @@ absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
           optimizer_.steps() + 1, samples_consumed_, result.loss, result.gradient_norm));
     }
     optimizer_.Step(learning_rate, scale, result.gradient_norm);
+    if (exchange_ != nullptr) exchange_->ShareParameters();
     gradients_dirty_ = false;
-    samples_consumed_ += uint64_t{run_.inner.batch} * run_.inner.accumulation;
-    result.tokens = run_.tokens_per_step();
+    samples_consumed_ += uint64_t{run_.inner.batch} * run_.inner.accumulation * ranks();
+    result.tokens = run_.tokens_per_step() * ranks();
     return result;
   });
 }
@@ -276,13 +312,18 @@ absl::Status ModelReplica::SaveState(ReplicaState& state) {
   });
 }
 
+absl::Status ModelReplica::CheckState(const ReplicaState& state) {
+  if (state.kind != optimizer_.Kind()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the kept state is that of %s; this replica has %s", state.kind, optimizer_.Kind()));
+  }
+  return CheckGeneratorState(parameters_->device(), state.random);
+}
+
 absl::Status ModelReplica::LoadState(const ReplicaState& state) {
   return CatchTorch("loading the inner optimizer's state", [&]() -> absl::Status {
-    if (state.kind != optimizer_.Kind()) {
-      return absl::InvalidArgumentError(absl::StrFormat("the kept state is that of %s; this replica has %s",
-                                                        state.kind, optimizer_.Kind()));
-    }
-    ATOLL_RETURN_IF_ERROR(CheckGeneratorState(parameters_->device(), state.random));
+    const absl::Status fits = CheckState(state);
+    ATOLL_RETURN_IF_ERROR(ranks_ != nullptr ? Agree(ranks_->collectives(), fits) : fits);
     if (data_) ATOLL_RETURN_IF_ERROR(SetPartition(state.partition, state.partitions));
     ATOLL_RETURN_IF_ERROR(optimizer_.Load(state.optimizer_steps, state.moments));
     SetGeneratorState(parameters_->device(), state.random);
@@ -303,21 +344,40 @@ torch::Tensor ModelReplica::LossOf(const BatchTensors& batch, ModelMode mode) co
   return model_->LossOfDocuments(batch.inputs, batch.targets, *batch.documents, mode);
 }
 
-absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
+absl::Status ModelReplica::EvaluateBatches(uint32_t max_batches, std::vector<double>& losses,
+                                           std::vector<double>& tokens) {
   ATOLL_RETURN_IF_ERROR(CheckData());
-  return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
+  return CatchTorch("evaluation", [&]() -> absl::Status {
     const torch::NoGradGuard no_grad;
     ValidationSamples samples(data_, sequences_);
-    EvaluationResult result;
-    double total = 0;
-    for (uint32_t i = 0; i < max_batches; ++i) {
+    for (uint32_t i = rank(); i < max_batches; i += ranks()) {
       ATOLL_ASSIGN_OR_RETURN(const uint32_t sequences,
                              samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_));
       if (sequences == 0) break;
-      const uint64_t tokens = batch_.counted_targets();
-      const double loss = LossOf(ToDevice(batch_, sequences), ModelMode::kEvaluation).item<double>();
-      total += loss * static_cast<double>(tokens);
-      result.tokens += tokens;
+      tokens[i] = static_cast<double>(batch_.counted_targets());
+      losses[i] = LossOf(ToDevice(batch_, sequences), ModelMode::kEvaluation).item<double>() * tokens[i];
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
+  std::vector<double> losses(max_batches);
+  std::vector<double> tokens(max_batches);
+  const absl::Status own = EvaluateBatches(max_batches, losses, tokens);
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
+    if (ranks_ == nullptr) {
+      ATOLL_RETURN_IF_ERROR(own);
+    } else {
+      ATOLL_RETURN_IF_ERROR(Agree(ranks_->collectives(), own));
+      ranks_->collectives().Sum(losses);
+      ranks_->collectives().Sum(tokens);
+    }
+    EvaluationResult result;
+    double total = 0;
+    for (uint32_t i = 0; i < max_batches; ++i) {
+      total += losses[i];
+      result.tokens += static_cast<uint64_t>(tokens[i]);
     }
     result.loss = total / static_cast<double>(result.tokens);
     if (!std::isfinite(result.loss)) {
@@ -350,28 +410,10 @@ absl::Status ModelReplica::Generate(std::span<const TokenId> prompt, const Gener
   });
 }
 
-absl::Status ModelReplica::CheckRequest(const ScoreRequest& request) const {
-  const size_t size = request.tokens.size();
-  if (size > size_t{run_.model.context()} + 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "a text of %d tokens cannot be scored at once: the model sees %d and predicts one more", size,
-        run_.model.context()));
-  }
-  if (request.first < 1 || request.first > size) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("a text of %d tokens has no score at token %d", size, request.first));
-  }
-  for (const TokenId token : request.tokens) {
-    if (token < run_.model.vocabulary()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrFormat("token %d is outside the model's vocabulary of %d", token, run_.model.vocabulary()));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<TokenScores>> ModelReplica::Score(std::span<const ScoreRequest> requests,
                                                              const ScoreOptions& options) {
-  for (const ScoreRequest& request : requests) ATOLL_RETURN_IF_ERROR(CheckRequest(request));
+  for (const ScoreRequest& request : requests)
+    ATOLL_RETURN_IF_ERROR(CheckScoreRequest(request, run_.model.context(), run_.model.vocabulary()));
   return CatchTorch("scoring", [&]() -> absl::StatusOr<std::vector<TokenScores>> {
     auto scores = ScoreTexts(ModelFor(options.precision), requests, options, run_.model.vocabulary(),
                              run_.model.context(), parameters_->device());

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
+#include "worker/torch/rank_group.h"
 #include "worker/torch/sampling.h"
 #include "worker/torch/token_scores.h"
 
@@ -39,6 +40,12 @@ struct TorchReplicaOptions {
   const Clock* clock = nullptr;
   /// ScoreTasks of the replica, which is the first argument. Empty: the replica knows no tasks.
   std::function<absl::StatusOr<std::vector<TaskScore>>(TorchReplica&, const TaskCall&)> score_tasks = {};
+  /// Outlives the replica. Not null: this replica is that of one rank of an island. All ranks make the same
+  /// calls in the same order, save those of ReadFragment, Generate and Score, and a call that shares nothing
+  /// may fail on one rank alone. Their steps take ranks * batch sequences per micro-batch, of which each rank
+  /// computes its part. A step that fails on one rank fails on all; on those that did not fail with Aborted.
+  /// SaveState and LoadState have the whole state on rank 0.
+  RankGroup* ranks = nullptr;
 };
 
 /// How text is drawn from the model.

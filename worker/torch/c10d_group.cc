@@ -1,0 +1,216 @@
+// RankGroup and RankStore on c10d. Compiled where LibTorch has Gloo and its headers are there
+// (cmake/AtollGloo.cmake); elsewhere no_rank_group.cc takes its place.
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "worker/torch/device.h"
+#include "worker/torch/rank_collectives.h"
+#include "worker/torch/rank_group.h"
+#include "worker/torch/torch_status.h"
+
+namespace atl {
+namespace {
+
+#if TORCH_VERSION_MAJOR >= 2
+using Backend = c10d::Backend;
+#else
+using Backend = c10d::ProcessGroup;
+#endif
+using OnBroken = std::function<void(const absl::Status&)>;
+
+std::chrono::milliseconds Milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+class C10dStore final : public RankStore {
+ public:
+  explicit C10dStore(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+
+  const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
+
+  absl::Status Set(const std::string& key, const std::string& value) override {
+    return Catch(key, [&] {
+      store_->set(key, std::vector<uint8_t>(value.begin(), value.end()));
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<std::string> Get(const std::string& key, Duration timeout) override {
+    return Catch(key, [&]() -> absl::StatusOr<std::string> {
+      store_->wait({key}, Milliseconds(timeout));
+      const std::vector<uint8_t> value = store_->get(key);
+      return std::string(value.begin(), value.end());
+    });
+  }
+
+ private:
+  template <typename Body>
+  static auto Catch(const std::string& key, Body&& body) -> decltype(body()) {
+    try {
+      return body();
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      if (text.find("imeout") != std::string::npos) return absl::DeadlineExceededError(key);
+      return absl::UnavailableError(text);
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      if (text.find("imeout") != std::string::npos) return absl::DeadlineExceededError(key);
+      return absl::UnavailableError(text);
+    }
+  }
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+};
+
+/// Work of a process group, which tells `on_broken` of its failure before it throws.
+template <typename Work>
+class C10dPending final : public PendingCollective {
+ public:
+  C10dPending(Work work, const OnBroken* on_broken, std::vector<torch::Tensor> tensors)
+      : work_(std::move(work)), on_broken_(on_broken), tensors_(std::move(tensors)) {}
+
+  void Wait() override {
+    try {
+      work_->wait();
+    } catch (const std::exception& error) {
+      if (*on_broken_) (*on_broken_)(absl::InternalError(error.what()));
+      throw;
+    }
+  }
+
+ private:
+  const Work work_;
+  const OnBroken* const on_broken_;
+  const std::vector<torch::Tensor> tensors_;
+};
+
+class C10dCollectives final : public RankCollectives {
+ public:
+  C10dCollectives(c10::intrusive_ptr<Backend> host, c10::intrusive_ptr<Backend> device, OnBroken on_broken)
+      : host_(std::move(host)), device_(std::move(device)), on_broken_(std::move(on_broken)) {}
+
+  int rank() const override { return host_->getRank(); }
+  int size() const override { return host_->getSize(); }
+
+  std::unique_ptr<PendingCollective> StartReduce(torch::Tensor tensor, int root) override {
+    c10d::ReduceOptions options;
+    options.rootRank = root;
+    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.reduce(tensors, options); });
+  }
+  std::unique_ptr<PendingCollective> StartBroadcast(torch::Tensor tensor, int root) override {
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.broadcast(tensors, options); });
+  }
+  std::unique_ptr<PendingCollective> StartSend(torch::Tensor tensor, int to) override {
+    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.send(tensors, to, 0); });
+  }
+  std::unique_ptr<PendingCollective> StartReceive(torch::Tensor tensor, int from) override {
+    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.recv(tensors, from, 0); });
+  }
+  void Sum(std::span<double> values) override {
+    const torch::Tensor tensor =
+        torch::from_blob(values.data(), {static_cast<int64_t>(values.size())}, torch::kFloat64);
+    Begin(tensor, [](Backend& group, auto& tensors) { return group.allreduce(tensors); })->Wait();
+  }
+
+ private:
+  template <typename Call>
+  std::unique_ptr<PendingCollective> Begin(const torch::Tensor& tensor, const Call& call) {
+    std::vector<torch::Tensor> tensors = {tensor};
+    try {
+      auto work = call(tensor.device().is_cpu() ? *host_ : *device_, tensors);
+      return std::make_unique<C10dPending<decltype(work)>>(std::move(work), &on_broken_, std::move(tensors));
+    } catch (const std::exception& error) {
+      if (on_broken_) on_broken_(absl::InternalError(error.what()));
+      throw;
+    }
+  }
+
+  const c10::intrusive_ptr<Backend> host_;
+  const c10::intrusive_ptr<Backend> device_;  // null: all tensors are on the host
+  const OnBroken on_broken_;
+};
+
+c10::intrusive_ptr<Backend> GlooGroup(const c10::intrusive_ptr<c10d::Store>& store,
+                                      const RankGroupOptions& options) {
+  auto gloo = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout));
+  gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.address));
+  gloo->threads = 2;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store),
+                                                     static_cast<int>(options.rank),
+                                                     static_cast<int>(options.size), std::move(gloo));
+}
+
+absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c10d::Store>& store,
+                                                      const RankGroupOptions& options) {
+#ifdef USE_C10D_NCCL
+  auto nccl = c10d::ProcessGroupNCCL::Options::create();
+  nccl->timeout = Milliseconds(options.timeout);
+  return c10::intrusive_ptr<Backend>(c10::make_intrusive<c10d::ProcessGroupNCCL>(
+      c10::make_intrusive<c10d::PrefixStore>("nccl", store), static_cast<int>(options.rank),
+      static_cast<int>(options.size), std::move(nccl)));
+#else
+  (void)store;
+  return absl::UnimplementedError(
+      absl::StrFormat("ranks on %s need NCCL, and this program was built without it: its LibTorch or NCCL's "
+                      "headers lack it; use --device cpu, or build with a LibTorch for CUDA",
+                      options.device));
+#endif
+}
+
+}  // namespace
+
+absl::Status CheckRankSupport() { return absl::OkStatus(); }
+
+absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOptions& options) {
+  const std::string place = absl::StrCat(options.host, ":", options.port);
+  try {
+    c10d::TCPStoreOptions store;
+    store.port = options.port;
+    store.isServer = options.hosts_store;
+    store.waitWorkers = false;
+    store.timeout = Milliseconds(options.timeout);
+    return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(
+        options.prefix, c10::make_intrusive<c10d::TCPStore>(options.host, store)));
+  } catch (...) {
+    const absl::Status why = StatusFromTorchException(place, "");
+    if (!options.hosts_store) return absl::UnavailableError(why.message());
+    return absl::AlreadyExistsError(
+        absl::StrFormat("rank 0 cannot host the store of its island at %s: %s. Another process may use the "
+                        "port: end it, or give all ranks another one (MASTER_PORT, or --island HOST:PORT)",
+                        place, std::string(why.message())));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const std::shared_ptr<RankStore>& store,
+                                                             const RankGroupOptions& options) {
+  const auto& c10d_store = static_cast<const C10dStore&>(*store).store();
+  return CatchTorch("connecting the ranks", [&]() -> absl::StatusOr<std::unique_ptr<RankGroup>> {
+    ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
+    c10::intrusive_ptr<Backend> on_device;
+    if (!device.is_cpu()) {
+      ATOLL_ASSIGN_OR_RETURN(on_device, NcclGroup(c10d_store, options));
+    }
+    return std::make_unique<RankGroup>(
+        options.rank, options.size,
+        std::make_unique<C10dCollectives>(GlooGroup(c10d_store, options), std::move(on_device),
+                                          options.on_broken));
+  });
+}
+
+}  // namespace atl

@@ -1,0 +1,21 @@
+// In the place of c10d_group.cc where LibTorch has no Gloo, or Gloo's headers are missing.
+#include "worker/torch/rank_group.h"
+
+namespace atl {
+
+absl::Status CheckRankSupport() {
+  return absl::UnimplementedError(
+      "this program was built without Gloo, so that it cannot connect ranks; run without --ranks, or install "
+      "libgloo-dev and build it again");
+}
+
+absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOptions& /*options*/) {
+  return CheckRankSupport();
+}
+
+absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const std::shared_ptr<RankStore>& /*store*/,
+                                                             const RankGroupOptions& /*options*/) {
+  return CheckRankSupport();
+}
+
+}  // namespace atl
