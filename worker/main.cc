@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -13,10 +14,13 @@
 #include "common/exit_codes.h"
 #include "common/log.h"
 #include "common/process_setup.h"
+#include "common/shutdown.h"
 #include "protos/transport/grpc_log.h"
 #include "worker/app/commands.h"
 #include "worker/app/generate_flags.h"
+#include "worker/island/supervisor.h"
 #include "worker/torch/blas_kernels.h"
+#include "worker/torch/rank_group.h"
 #include "worker/torch/torch_replica.h"
 
 namespace atl {
@@ -51,6 +55,30 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   AddTaskFlags(app, flags.tasks);
 }
 
+void AddIslandFlags(CLI::App& app, IslandFlags& flags) {
+  app.add_option(
+         "--ranks", flags.ranks,
+         "Train as one worker with this many processes on this host, each with a device of its own (or "
+         "its share of --threads); they are started, watched and restarted together")
+      ->check(CLI::Range(1U, kMaxRanks));
+  app.add_option(
+      "--island", flags.island,
+      "HOST:PORT of rank 0, where the ranks of several hosts find each other; start one process per "
+      "rank. torchrun's variables do the same");
+  app.add_option("--rank", flags.rank, "Rank of this process, from 0; with --island");
+  app.add_option("--world-size", flags.world_size, "Number of ranks; with --island");
+  app.add_option(
+         "--rank-timeout", flags.rank_timeout_s,
+         "Seconds without a sign of life, or in one exchange of gradients, after which a rank counts as "
+         "lost and all ranks start again")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 86400.0));
+  app.add_option("--max-restarts", flags.max_restarts,
+                 "Restarts of all ranks in a row, after which --ranks gives up")
+      ->capture_default_str()
+      ->check(CLI::Range(0U, 1000000U));
+}
+
 /// Makes `atoll-worker --coordinator X generate` mean what `atoll-worker generate --coordinator X` means.
 /// Throws CLI::ValidationError on an option before the subcommand that the subcommand does not have.
 void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
@@ -65,6 +93,29 @@ void TakeOverOptions(const CLI::App& app, CLI::App& subcommand) {
   }
 }
 
+std::optional<std::string> Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+int Supervise(const WorkerFlags& flags, char** argv, const Logger& log) {
+  const absl::Status supported = CheckRankSupport();
+  if (!supported.ok()) {
+    log.Error(std::string(supported.message()));
+    return ToInt(ExitCode::kUsage);
+  }
+  auto shutdown = Shutdown::Install();
+  if (!shutdown.ok()) return ToInt(ExitCode::kInternal);
+  const int code = SuperviseRanks({.ranks = flags.island.ranks,
+                                   .max_restarts = flags.island.max_restarts,
+                                   .arguments = argv,
+                                   .environment = environ,
+                                   .log = log},
+                                  **shutdown);
+  log.Flush();
+  return code;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(
       "Train a copy of the model on this worker's data and exchange updates with the coordinator every H "
@@ -76,6 +127,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", absl::StrFormat("atoll-worker %s (%s), LibTorch %s", kVersion,
                                                     kGitRevision, TorchVersion()));
   AddWorkerFlags(app, worker);
+  AddIslandFlags(app, worker.island);
   AddLogFlags(app, log_flags);
   CLI::App* const generating = AddGenerateCommand(app, generate);
   SetHelp(app, ProgramHelp());
@@ -92,12 +144,19 @@ int Main(int argc, char** argv) {
   const auto log = MakeLogger(log_flags);
   if (!log.ok()) return ToInt(ExitCode::kUsage);
   RouteGrpcLog(log->With("component", "grpc"));
-  WorkerOutcome outcome;
   if (generating->parsed()) {
-    outcome.code = GenerateText(generate, *log);
-  } else {
-    outcome = RunWorker(worker, *log);
+    const ExitCode code = GenerateText(generate, *log);
+    log->Flush();
+    return ToInt(code);
   }
+  const auto role = FindIslandRole(worker.island, Variable);
+  if (!role.ok()) {
+    log->Error(std::string(role.status().message()));
+    return ToInt(ExitCode::kUsage);
+  }
+  if (role->supervises) return Supervise(worker, argv, *log);
+  if (role->place.has_value()) return RunRank(worker, *role->place, *log);
+  const WorkerOutcome outcome = RunWorker(worker, *log);
   log->Flush();
   // Everything of this life is gone by now, the lock of the state directory too. The program is looked up by
   // the kernel, so that an installation that was replaced meanwhile does not matter.

@@ -91,7 +91,7 @@ WORKER_STEPS = {
     "worker/models": CORE + ["worker/torch"],
     "worker/cuda": CORE,
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
-    "worker/island": CORE + ["client/sync", "worker/data", "worker/models", "worker/torch"],
+    "worker/island": CORE + ["client/ipc", "client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
     "worker/app": CORE + WEIGHTS + ["protos", "client/parameters", "client/sync", "client/rpc", "client/metrics", "client/setup", "tokenizer", "worker/data", "worker/models",
                           "worker/torch", "worker/island"],

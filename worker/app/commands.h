@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "worker/app/eval/task_flags.h"
 #include "worker/app/loaded_model.h"
+#include "worker/island/placement.h"
 #include "worker/torch/sampling.h"
 
 // What atoll-worker and atoll-model do, once their command line is read: worker/main.cc and
@@ -23,6 +24,7 @@ struct WorkerFlags {
   std::string device = "auto";
   int threads = 0;
   TaskFlags tasks;
+  IslandFlags island;
 };
 
 struct GenerateFlags {
@@ -45,6 +47,10 @@ struct WorkerOutcome {
 
 /// Trains (or evaluates) until the run is finished or a signal comes.
 WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log);
+
+/// The same as one rank of an island: rank 0 is the worker, and the others do what it tells them. Returns the
+/// exit code of the process, which a supervisor may read (kIslandBroken, kIslandRestart).
+int RunRank(const WorkerFlags& flags, const IslandPlace& place, const Logger& log);
 
 /// Prints what the model writes after the prompt, while it writes.
 ExitCode GenerateText(const GenerateFlags& flags, const Logger& log);

@@ -1,0 +1,197 @@
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "atoll/version.h"
+#include "client/setup/setup_error.h"
+#include "client/setup/worker_home.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/process_setup.h"
+#include "common/shutdown.h"
+#include "common/status.h"
+#include "common/thread.h"
+#include "protos/config/run_config_codec.h"
+#include "worker/app/commands.h"
+#include "worker/app/eval/task_suite.h"
+#include "worker/app/worker_start.h"
+#include "worker/island/follow.h"
+#include "worker/island/island.h"
+#include "worker/island/island_replica.h"
+#include "worker/torch/device_count.h"
+#include "worker/torch/hardware.h"
+#include "worker/torch/torch_replica.h"
+
+namespace atl {
+namespace {
+
+constexpr Duration kNamesTheRank = Seconds(2);  // until a link knows which rank a collective has lost
+constexpr Duration kGoodbye = Seconds(5);
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
+/// Ends this process when another rank is lost. A collective that waits for that rank cannot be ended
+/// otherwise, and what this life has done since the last saved state is done again by the next one.
+class Emergency {
+ public:
+  explicit Emergency(const Logger& log) : log_(log) {}
+
+  void Exit(const absl::Status& cause) const {
+    // A link may say which rank it was, where a collective says only that a connection has ended.
+    if (!absl::IsUnavailable(cause)) SleepThisThread(kNamesTheRank);
+    log_.Error(absl::StrCat(std::string(cause.message()), "; this rank ends, so that all ranks start again"));
+    log_.Flush();
+    std::_Exit(kIslandBroken);
+  }
+
+ private:
+  const Logger log_;
+};
+
+/// One rank with what it needs to build its replica.
+class Rank {
+ public:
+  /// `tasks`: null on ranks that are not asked for scores.
+  Rank(WorkerFlags flags, RankGroup* group, TaskSuite* tasks)
+      : flags_(std::move(flags)), group_(group), tasks_(tasks) {}
+
+  absl::StatusOr<std::unique_ptr<Replica>> Build(const RankCall& call) const {
+    TorchReplicaOptions options;
+    ATOLL_ASSIGN_OR_RETURN(options.run, RunConfigCodec().Parse(call.config));
+    options.device = flags_.device;
+    options.threads = flags_.threads;
+    options.dataset_folder = flags_.data;
+    options.clock = &clock_;
+    options.ranks = group_;
+    if (tasks_ != nullptr) {
+      tasks_->CompareWith(options.run);
+      options.score_tasks = [tasks = tasks_, context = options.run.model.context()](TorchReplica& model,
+                                                                                    const TaskCall& task_call) {
+        return tasks->Score(model, context, task_call);
+      };
+    }
+    if (call.has_data) {
+      options.partition = call.partition;
+      options.partitions = call.partitions;
+    }
+    ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<TorchReplica> replica, CreateTorchReplica(options));
+    return std::unique_ptr<Replica>(std::move(replica));
+  }
+
+ private:
+  const WorkerFlags flags_;
+  RankGroup* const group_;
+  TaskSuite* const tasks_;
+  const SystemClock clock_;
+};
+
+RankCall BuildCall(const JoinedRun& info) {
+  RankCall call{.kind = RankCallKind::kBuild, .config = info.config_bytes};
+  if (info.data.has_value()) {
+    call.has_data = true;
+    call.partition = info.data->partition;
+    call.partitions = info.data->partitions;
+  }
+  return call;
+}
+
+int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, TaskSuite& tasks, const Logger& log,
+              Shutdown& shutdown) {
+  auto home = OpenWorkerHome(flags.member, log);
+  if (!home.ok()) {
+    log.Error(std::string(home.status().message()));
+    return ToInt(SetupExitCode(home.status()));
+  }
+  home->options.join.device = DescribeDevice(flags.device, flags.threads, island.group().size());
+  home->options.join.dataset = data.summary;
+  const Rank rank(flags, &island.group(), &tasks);
+  const auto build = [&](const JoinedRun& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
+    const RankCall call = BuildCall(info);
+    ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<IslandReplica> replica,
+                           IslandReplica::Build(
+                               call, [&] { return rank.Build(call); }, &island.followers(), &island.group()));
+    return std::unique_ptr<Replica>(std::move(replica));
+  };
+  const WorkerName name = home->options.join.worker;
+  const WorkerOutcome outcome =
+      LiveAsMember(flags, *std::move(home), data.texts, build, log.With("worker", name), shutdown);
+  return outcome.restart ? kIslandRestart : ToInt(outcome.code);
+}
+
+int FollowRank(const WorkerFlags& flags, Island& island, const Logger& log, Shutdown& shutdown) {
+  const Rank rank(flags, &island.group(), nullptr);
+  // The whole island drains, whichever rank is asked to: rank 0 decides when it is done.
+  shutdown.OnRequest([&island] { (void)island.first().Send(FrameType::kDrain, ""); });
+  log.Info("follows rank 0");
+  const auto code =
+      Follow(island.first(), island.group(), [&](const RankCall& call) { return rank.Build(call); });
+  if (code.ok()) return *code;
+  log.Error(std::string(code.status().message()));
+  return kIslandBroken;
+}
+
+}  // namespace
+
+int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& all) {
+  const Logger log = all.With("rank", place.rank);
+  const auto fail = [&](const absl::Status& status, ExitCode code) {
+    log.Error(std::string(status.message()));
+    log.Flush();
+    return ToInt(code);
+  };
+  auto shutdown = Shutdown::Install();
+  if (!shutdown.ok()) return fail(shutdown.status(), ExitCode::kInternal);
+  RaiseFileLimit();  // each token file stays open, and there may be thousands
+  const absl::Status checked = CheckMemberFlags(given.member);
+  if (!checked.ok()) return fail(checked, SetupExitCode(checked));
+  const auto data = FactsOfData(given.data);
+  if (!data.ok()) return fail(data.status(), ExitCode::kBadFiles);
+  // Rank 0 scores the tasks for all; the others check the same files, so that they fail before they meet.
+  auto tasks = TaskSuite::Create(given.tasks, data->summary.tokenizer, log);
+  if (!tasks.ok()) return fail(tasks.status(), ExitCode::kBadFiles);
+  const auto device = DeviceOfRank(given.device, place, CudaDevices());
+  if (!device.ok()) return fail(device.status(), ExitCode::kUsage);
+  WorkerFlags flags = given;
+  flags.device = *device;
+  flags.threads = ThreadsOfRank(given.threads, HardwareOf("cpu").default_threads, place);
+  const Emergency emergency(log);
+  auto island = Island::Form({.place = place,
+                              .facts = {.rank = place.rank,
+                                        .size = place.size,
+                                        .host = HostName(),
+                                        .process = static_cast<uint64_t>(::getpid()),
+                                        .version = absl::StrFormat("%s (%s)", kVersion, kGitRevision),
+                                        .torch = TorchVersion(),
+                                        .device = flags.device.substr(0, flags.device.find(':')),
+                                        .dataset = data->summary.fingerprint},
+                              .device = flags.device,
+                              .timeout = Seconds(given.island.rank_timeout_s),
+                              .log = log,
+                              .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
+                              .on_drain = [&] { (*shutdown)->Request(); }});
+  if (!island.ok()) {
+    const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
+    const int code = fail(island.status(), DefaultExitCode(island.status()));
+    return broken && place.supervised ? kIslandBroken : code;
+  }
+  int code = 0;
+  if ((*island)->is_first()) {
+    code = LeadRanks(flags, **island, *data, **tasks, log, **shutdown);
+    (*island)->followers().Close(code, kGoodbye);
+  } else {
+    code = FollowRank(flags, **island, log, **shutdown);
+  }
+  log.Flush();
+  return code;
+}
+
+}  // namespace atl

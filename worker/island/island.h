@@ -1,0 +1,76 @@
+#ifndef ATOLL_WORKER_ISLAND_ISLAND_H_
+#define ATOLL_WORKER_ISLAND_ISLAND_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "worker/island/agreement.h"
+#include "worker/island/followers.h"
+#include "worker/island/peer_link.h"
+#include "worker/island/placement.h"
+#include "worker/torch/rank_group.h"
+
+namespace atl {
+
+/// Exit codes of a rank, beside those of all programs: its supervisor starts the island again.
+inline constexpr int kIslandBroken = 75;   // another rank is lost
+inline constexpr int kIslandRestart = 76;  // the run asked for it
+
+struct IslandOptions {
+  IslandPlace place;
+  RankFacts facts;     // of this rank
+  std::string device;  // "cpu", "cuda:1"
+  Duration timeout = Seconds(60);
+  Logger log;
+  /// Another rank is lost, or a collective has failed: this process cannot go on. Perhaps called by several
+  /// threads; it does not return in production.
+  std::function<void(const absl::Status& cause)> on_broken;
+  /// Rank 0: another rank was asked to end.
+  std::function<void()> on_drain;
+};
+
+/// The ranks that one worker consists of, connected. Rank 0 has followers, the others have a link to it.
+class Island {
+ public:
+  /// Waits for all ranks, and says every few seconds for which. Ranks on one host are waited for for the
+  /// timeout, those on several for ten times as long. AlreadyExists: the port is in use. InvalidArgument: the
+  /// ranks do not agree (agreement.h). DeadlineExceeded: ranks are missing, named.
+  static absl::StatusOr<std::unique_ptr<Island>> Form(IslandOptions options);
+
+  bool is_first() const { return options_.place.rank == 0; }
+  RankGroup& group() { return *group_; }
+  /// Of rank 0.
+  Followers& followers() { return *followers_; }
+  /// Of the others.
+  PeerLink& first() { return *first_; }
+
+ private:
+  explicit Island(IslandOptions options) : options_(std::move(options)) {}
+  absl::Status OpenStore();
+  static absl::Status CheckStorePort(const IslandPlace& place);
+  absl::Status Gather();
+  absl::Status Join();
+  absl::Status Connect(const std::string& address);
+  absl::Status Admit(std::unique_ptr<FrameSocket> socket);
+  PeerLinkOptions LinkTo(uint32_t rank) const;
+  Duration patience() const;
+  std::string Missing() const;
+
+  const IslandOptions options_;
+  std::shared_ptr<RankStore> store_;
+  std::unique_ptr<RankGroup> group_;
+  std::vector<std::unique_ptr<FrameSocket>> admitted_;  // rank 0's, by rank; empty once all are there
+  std::unique_ptr<Followers> followers_;
+  std::unique_ptr<PeerLink> first_;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_ISLAND_ISLAND_H_

@@ -1,0 +1,59 @@
+#ifndef ATOLL_WORKER_ISLAND_RANK_PROCESS_H_
+#define ATOLL_WORKER_ISLAND_RANK_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/file_descriptor.h"
+#include "common/log.h"
+
+namespace atl {
+
+/// How a process ended.
+struct RankEnd {
+  bool by_signal = false;
+  int code = 0;  // exit code, or number of the signal
+
+  /// "killed by signal 9 (Killed)", "ended with exit code 6".
+  std::string Text() const;
+};
+
+/// One rank's process, of which the standard error is read here. Not thread-safe.
+class RankProcess {
+ public:
+  /// Executes this program again with these arguments and variables ("NAME=value"). It gets SIGTERM when the
+  /// calling thread ends, and no signal of the terminal.
+  static absl::StatusOr<RankProcess> Start(uint32_t rank, char* const* arguments,
+                                           const std::vector<std::string>& environment);
+
+  uint32_t rank() const { return rank_; }
+  int log_descriptor() const { return log_.get(); }
+  bool running() const { return !end_.has_value(); }
+  const std::optional<RankEnd>& end() const { return end_; }
+
+  /// Prints what can be read now, line by line, each with the rank. `all`: also a last line without an end.
+  void ForwardLog(const Logger& log, bool all = false);
+  /// Notes the end, without waiting for it. True once, when it has ended.
+  bool CheckEnd();
+  void Signal(int signal) const;
+
+ private:
+  RankProcess(uint32_t rank, pid_t process, FileDescriptor log)
+      : rank_(rank), process_(process), log_(std::move(log)) {}
+  void Print(const std::string& line, const Logger& log) const;
+
+  uint32_t rank_;
+  pid_t process_;
+  FileDescriptor log_;
+  std::string unfinished_;  // of the last line
+  std::optional<RankEnd> end_;
+};
+
+}  // namespace atl
+
+#endif  // ATOLL_WORKER_ISLAND_RANK_PROCESS_H_

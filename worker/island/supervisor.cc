@@ -1,0 +1,181 @@
+#include "worker/island/supervisor.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
+#include "common/file_descriptor.h"
+#include "worker/island/island.h"
+#include "worker/island/placement.h"
+#include "worker/island/rank_process.h"
+
+namespace atl {
+namespace {
+
+constexpr Duration kLook = Seconds(0.1);  // how often it looks after the processes
+constexpr Duration kOwnEnd = Seconds(2);  // for the others to name what they have lost
+constexpr Duration kFirstPause = Seconds(0.5);
+constexpr Duration kLongestPause = Seconds(30);
+
+/// c10d's store cannot choose a port itself. Another process may take this one meanwhile: the island then
+/// does not form, and gets another port with the next start.
+uint16_t UnusedPort() {
+  const FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size);
+  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+/// Why the ranks of one life are gone.
+struct LifeEnd {
+  uint32_t rank = 0;  // that ended first, of those that did not only miss another
+  RankEnd end;
+};
+
+/// The processes from their start until all have ended.
+class Life {
+ public:
+  Life(const SupervisorOptions& options, Shutdown& shutdown) : options_(options), shutdown_(shutdown) {}
+
+  absl::Status Start() {
+    const uint16_t port = UnusedPort();
+    for (uint32_t rank = 0; rank < options_.ranks; ++rank) {
+      auto process = RankProcess::Start(rank, options_.arguments, EnvironmentOf(rank, port));
+      if (!process.ok()) {
+        KillAll();
+        return process.status();
+      }
+      processes_.push_back(*std::move(process));
+    }
+    return absl::OkStatus();
+  }
+
+  /// Blocks until all have ended.
+  LifeEnd Watch() {
+    std::optional<MonoTime> kill_at;
+    while (AnyRunning()) {
+      AwaitLog();
+      if (shutdown_.requested() && !signalled_) {
+        signalled_ = true;
+        for (const RankProcess& process : processes_) process.Signal(SIGTERM);
+      }
+      NoteEnds();
+      if (first_end_.has_value() && !kill_at.has_value()) kill_at = SteadyNow() + kOwnEnd;
+      if (kill_at.has_value() && SteadyNow() >= *kill_at) KillAll();
+    }
+    for (RankProcess& process : processes_) process.ForwardLog(options_.log, /*all=*/true);
+    return cause_.value_or(*first_end_);
+  }
+
+ private:
+  std::vector<std::string> EnvironmentOf(uint32_t rank, uint16_t port) const {
+    std::vector<std::string> variables;
+    for (char* const* one = options_.environment; *one != nullptr; ++one) variables.emplace_back(*one);
+    const std::string size = absl::StrCat(options_.ranks);
+    for (const std::string& own :
+         {absl::StrCat("RANK=", rank), absl::StrCat("LOCAL_RANK=", rank), "WORLD_SIZE=" + size,
+          "LOCAL_WORLD_SIZE=" + size, std::string("MASTER_ADDR=127.0.0.1"),
+          absl::StrCat("MASTER_PORT=", port), absl::StrCat(kSupervisedVariable, "=1")}) {
+      std::erase_if(variables, [&](const std::string& given) {
+        return given.compare(0, given.find('='), own, 0, own.find('=')) == 0;
+      });
+      variables.push_back(own);
+    }
+    return variables;
+  }
+
+  bool AnyRunning() const {
+    return std::ranges::any_of(processes_, [](const RankProcess& process) { return process.running(); });
+  }
+
+  void AwaitLog() {
+    std::vector<pollfd> logs;
+    for (const RankProcess& process : processes_) {
+      logs.push_back(
+          {.fd = process.running() ? process.log_descriptor() : -1, .events = POLLIN, .revents = 0});
+    }
+    ::poll(logs.data(), logs.size(),
+           static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(kLook).count()));
+    for (RankProcess& process : processes_) process.ForwardLog(options_.log);
+  }
+
+  void NoteEnds() {
+    for (RankProcess& process : processes_) {
+      if (!process.CheckEnd()) continue;
+      const LifeEnd end{.rank = process.rank(), .end = *process.end()};
+      if (!first_end_.has_value()) first_end_ = end;
+      const bool missed_another = !end.end.by_signal && end.end.code == kIslandBroken;
+      if (!killing_ && !cause_.has_value() && !missed_another) cause_ = end;
+    }
+  }
+
+  void KillAll() {
+    killing_ = true;
+    for (const RankProcess& process : processes_) process.Signal(SIGKILL);
+  }
+
+  const SupervisorOptions& options_;
+  Shutdown& shutdown_;
+  std::vector<RankProcess> processes_;
+  std::optional<LifeEnd> first_end_;
+  std::optional<LifeEnd> cause_;
+  bool signalled_ = false;
+  bool killing_ = false;
+};
+
+/// Whether the island is to be started again after such an end.
+bool EndsForGood(const LifeEnd& end) {
+  return !end.end.by_signal && end.end.code != kIslandBroken && end.end.code != kIslandRestart;
+}
+
+}  // namespace
+
+int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
+  uint32_t restarts = 0;
+  while (true) {
+    options.log.Info("starting the ranks", {{"ranks", options.ranks}});
+    const MonoTime begin = SteadyNow();
+    Life life(options, shutdown);
+    if (const absl::Status started = life.Start(); !started.ok()) {
+      options.log.Error(std::string(started.message()));
+      return ToInt(ExitCode::kInternal);
+    }
+    const LifeEnd end = life.Watch();
+    if (EndsForGood(end)) return end.end.code;
+    if (shutdown.requested()) return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
+    if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
+    if (SteadyNow() - begin >= options.settled) restarts = 0;
+    const LogFields fields = {{"rank", end.rank}, {"cause", end.end.Text()}};
+    if (restarts == options.max_restarts) {
+      options.log.Error(
+          absl::StrCat("a rank was lost again after ", restarts,
+                       " restarts; giving up. Find out why it ends, then start this worker again: it "
+                       "goes on with its last saved state"),
+          fields);
+      return ToInt(ExitCode::kUnavailable);
+    }
+    ++restarts;
+    options.log.Warning(
+        absl::StrCat("a rank is lost; all ranks start again from the last saved state (restart ", restarts,
+                     " of at most ", options.max_restarts, ")"),
+        fields);
+    const Duration pause = std::min(kFirstPause * (1 << std::min(restarts - 1, 6U)), kLongestPause);
+    if (shutdown.WaitFor(pause)) return ToInt(ExitCode::kInterrupted);
+  }
+}
+
+}  // namespace atl
