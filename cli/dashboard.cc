@@ -382,6 +382,9 @@ std::vector<std::string> RenderWorkers(const v1::ListWorkersReply& workers, cons
         worker.state() == "active"
             ? HumanDuration(Seconds(std::max(0.0, std::floor(worker.lease_remaining_s()))))
             : "-"));
+    if (worker.capabilities().ranks() > 1) {
+      lines.back() += absl::StrFormat("  %d ranks", worker.capabilities().ranks());
+    }
     if (worker.banned()) lines.back() += Paint("  banned", "31", style);
     if (const v1::OffenceStatus& offences = worker.offences(); offences.recent() > 0) {
       lines.back() += Paint(absl::StrFormat("  suspect in %d of %d rounds (%s)", offences.recent(),

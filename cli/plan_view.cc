@@ -61,6 +61,12 @@ constexpr double kUsable = 0.9;
 
 uint64_t Usable(uint64_t device) { return static_cast<uint64_t>(kUsable * static_cast<double>(device)); }
 
+/// On the device of each of so many ranks, which share the inner optimizer's state
+/// (docs/reference/islands.md).
+uint64_t OnDeviceOfRank(const WorkerMemory& memory, uint64_t ranks) {
+  return memory.on_device() - memory.optimizer + (memory.optimizer + ranks - 1) / ranks;
+}
+
 /// Which device suffices, and how large a model with the same settings and activations may be there.
 std::string OfDevices(const RunPlan& plan) {
   const WorkerMemory& memory = *plan.worker;
@@ -69,8 +75,8 @@ std::string OfDevices(const RunPlan& plan) {
   if (fits == std::end(kDevices)) {
     return absl::StrFormat(
         "no single GPU suffices: the largest here has %s; use a smaller inner.batch, "
-        "inner.recompute_activations or several GPUs for one worker",
-        HumanBytes(kDevices[std::size(kDevices) - 1]));
+        "inner.recompute_activations or several GPUs for one worker (--ranks 8: %s on each)",
+        HumanBytes(kDevices[std::size(kDevices) - 1]), HumanBytes(OnDeviceOfRank(memory, 8)));
   }
   const double per_parameter =
       static_cast<double>(memory.on_device() - memory.activations) / static_cast<double>(plan.parameters);
@@ -95,6 +101,11 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
     lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
   lines.Row("in all", HumanBytes(memory.total()));
   lines.Row("on the device", HumanBytes(memory.on_device()), OfDevices(plan));
+  if (memory.optimizer > 0) {
+    lines.Row("of 2 or 8 ranks",
+              HumanBytes(OnDeviceOfRank(memory, 2)) + ", " + HumanBytes(OnDeviceOfRank(memory, 8)),
+              "on each device; the ranks of a worker share the inner optimizer's state");
+  }
   if (plan.token_operations > 0) {
     lines.Row("operations of a token", HumanCount(plan.token_operations) + "FLOP",
               "forward and backward; an inner step of a worker has " +
@@ -219,6 +230,8 @@ Json WorkerJson(const WorkerMemory& memory) {
           {"kept", memory.kept},
           {"evaluation", memory.evaluation},
           {"on_device", memory.on_device()},
+          {"on_device_of_2_ranks", OnDeviceOfRank(memory, 2)},
+          {"on_device_of_8_ranks", OnDeviceOfRank(memory, 8)},
           {"total", memory.total()}};
 }
 

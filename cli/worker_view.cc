@@ -90,6 +90,7 @@ std::string DeviceText(const v1::Capabilities& capabilities) {
     text += absl::StrFormat(", %s of its own", HumanBytes(capabilities.device_memory_bytes()));
   }
   text += ", " + Counted(capabilities.threads(), "thread");
+  if (capabilities.ranks() > 1) text = absl::StrFormat("%d ranks, each: %s", capabilities.ranks(), text);
   if (capabilities.memory_bytes() > 0) {
     text += absl::StrFormat(", %s of main memory", HumanBytes(capabilities.memory_bytes()));
   }

@@ -26,7 +26,8 @@ CoordinatorStateOptions StateOptions(const ServingOptions& options, const Opened
       .identity = opened.recovery.identity,
       .fragments = opened.layouts.empty() ? options.fragments : static_cast<uint32_t>(opened.layouts.size()),
       .heartbeat = options.heartbeat,
-      .final_evaluation_wait = options.final_evaluation_wait};
+      .final_evaluation_wait = options.final_evaluation_wait,
+      .max_ranks = options.max_ranks};
 }
 
 /// Adds why the launcher's workers do not run to what the run waits for. Without any worker it belongs to the

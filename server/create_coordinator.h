@@ -33,6 +33,9 @@ struct ServingOptions {
   Duration final_evaluation_wait = Seconds(120);  // at most, before RUN_FINISHED is announced
   /// Contributions whose norm is above this are refused as not finite.
   double max_contribution_norm = kMaxContributionNorm;
+  /// A worker may consist of so many processes, and its contribution then counts that many times the tokens
+  /// of one. A worker with more cannot join.
+  uint32_t max_ranks = 8;
 };
 
 struct CoordinatorOptions : ServingOptions {

@@ -141,14 +141,13 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--log-level", flags.log_level, "Lowest level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-  app.add_option(
-      "--port-file", flags.port_file,
-      "Write the addresses of all ports to this file (JSON) once they serve; replaces only a file that "
-      "a coordinator wrote");
+  app.add_option("--port-file", flags.port_file,
+                 "Write the addresses of all ports to this file (JSON) once they serve; replaces only one "
+                 "that a coordinator wrote");
   app.add_option("--max-connections", flags.max_connections,
                  "Maximum number of connections per port, half of them from one address; lowered to fit the "
-                 "limits of "
-                 "open files and of memory, and never above 6144 on the data port and 2048 on the admin port")
+                 "limits of open files and of memory, and never above 6144 on the data port and 2048 on the "
+                 "admin port")
       ->capture_default_str()
       ->check(CLI::Range(16, 30000));
   app.add_option(
@@ -243,6 +242,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> OpenCoordinator(const Flags& flags,
   options.staleness_open = configuration.staleness_open;
   options.data_directory = flags.data_dir;
   options.import_path = flags.import_file;
+  options.max_ranks = flags.security.max_ranks;
   options.launch_workers = flags.launch.workers.value_or(configuration.options.workers);
   CoordinatorDeps deps;
   deps.store = std::move(parts.store);

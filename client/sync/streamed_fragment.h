@@ -23,7 +23,9 @@ struct StreamedFragment {
   /// the fragment is away.
   uint64_t StepsToBudget(uint64_t tokens_per_step) const {
     const uint64_t active = std::max<uint64_t>(base.plan.active_workers, 1);
-    const uint64_t there = base.plan.committed_tokens + window.tokens * active;
+    // The plan's active workers are ranks. Of a worker of several, a rank's part.
+    const uint64_t of_one = std::min(window.tokens, uint64_t{window.steps} * tokens_per_step);
+    const uint64_t there = base.plan.committed_tokens + of_one * active;
     if (there >= base.plan.total_tokens) return 0;
     return (base.plan.total_tokens - there - 1) / (tokens_per_step * active) + 1;
   }

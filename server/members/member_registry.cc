@@ -42,13 +42,13 @@ MemberState StateOf(const WorkerEntry& entry) {
 
 }  // namespace
 
-MemberRegistry::MemberRegistry(const RunConfigs* configs, const RunIdentity& identity)
+MemberRegistry::MemberRegistry(const RunConfigs* configs, const RunIdentity& identity, uint32_t max_ranks)
     : configs_(configs),
       identity_(identity),
       membership_(OptionsFor(configs->run())),
       join_limiter_(configs->run().joins_per_s),
       observers_join_limiter_(configs->run().joins_per_s),
-      assignments_(configs->run()) {}
+      assignments_(configs->run(), max_ranks) {}
 
 void MemberRegistry::Configured() {
   const RunOptions& run = configs_->run();
@@ -106,7 +106,7 @@ std::vector<WorkerName> MemberRegistry::Restore(const std::vector<WorkerEntry>& 
 
 void MemberRegistry::BeginEpoch(Epoch epoch, const std::vector<PartitionEntry>& partitions) {
   identity_.epoch = epoch;
-  assignments_ = WorkAssignments(configs_->run());
+  assignments_ = WorkAssignments(configs_->run(), assignments_.max_ranks());
   assignments_.Restore(partitions);
 }
 
@@ -253,6 +253,7 @@ absl::StatusOr<JoinOutcome> MemberRegistry::Join(const JoinCall& call, MonoTime 
   WorkerAccount& account = accounts_[call.worker];
   if (!outcome->returning) account = WorkerAccount{};
   account.device = call.device;
+  assignments_.SetRanks(call.worker, call.device.ranks);
   account.manifest_hash = call.manifest_hash;
   account.public_key = call.public_key;
   account.drained = false;

@@ -70,8 +70,8 @@ struct WorkerAccount {
 /// The members and their accounts: who may call, and as what. Pure state, not thread-safe.
 class MemberRegistry {
  public:
-  /// `configs` outlives it.
-  MemberRegistry(const RunConfigs* configs, const RunIdentity& identity);
+  /// `configs` outlives it. `max_ranks`: of one worker.
+  MemberRegistry(const RunConfigs* configs, const RunIdentity& identity, uint32_t max_ranks = 1);
 
   /// Nothing when this call may join now; else RESOURCE_EXHAUSTED saying when to try again.
   absl::Status EnterJoin(const JoinCall& call, MonoTime now);

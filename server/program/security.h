@@ -1,6 +1,7 @@
 #ifndef ATOLL_SERVER_PROGRAM_SECURITY_H_
 #define ATOLL_SERVER_PROGRAM_SECURITY_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct SecurityOptions {
   std::string admin_token_file;
   std::string worker_token_file;
   bool insecure_bind = false;
+  uint32_t max_ranks = 8;  // of one worker (ServingOptions); the GPUs of one host
 };
 
 /// What a run's coordinator needs to tell who calls: certificates, tokens, the policy made of them. Files are

@@ -55,6 +55,12 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
                "Without TLS: allow addresses that other machines can reach. Anyone on that network can read "
                "and change "
                "the run, so use it only on networks that you trust");
+  app.add_option(
+         "--max-ranks", options.max_ranks,
+         "Maximum number of processes that one worker may consist of (atoll-worker --ranks). Its "
+         "contribution counts as many times as a single worker's. Give 1 if you do not trust the workers")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
 }
 
 }  // namespace atl

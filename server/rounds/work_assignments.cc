@@ -31,7 +31,32 @@ uint32_t Parts(const RunOptions& run) { return run.data.mode == DataMode::kShare
 
 }  // namespace
 
-WorkAssignments::WorkAssignments(const RunOptions& run) : shares_(Parts(run)) {}
+WorkAssignments::WorkAssignments(const RunOptions& run, uint32_t max_ranks)
+    : max_ranks_(max_ranks), shares_(Parts(run)) {}
+
+void WorkAssignments::SetRanks(const WorkerName& worker, uint32_t ranks) {
+  accounts_[worker].ranks = std::clamp(ranks, 1U, max_ranks_);
+  if (accounts_[worker].ranks > 1) {
+    islands_.insert(worker);
+  } else {
+    islands_.erase(worker);
+  }
+}
+
+uint32_t WorkAssignments::RanksOf(const WorkerName& worker) const {
+  const auto account = accounts_.find(worker);
+  return account == accounts_.end() || account->second.ranks == 0 ? max_ranks_ : account->second.ranks;
+}
+
+uint64_t WorkAssignments::ActiveRanks(const Membership& membership) const {
+  uint64_t ranks = membership.active_trainers();
+  for (const WorkerName& worker : islands_) {
+    const Member* const member = membership.Find(worker);
+    const bool trains = member != nullptr && member->role == WorkerRole::kTrainer;
+    if (trains && member->state == MemberState::kActive) ranks += accounts_.at(worker).ranks - 1;
+  }
+  return ranks;
+}
 
 void WorkAssignments::Restore(const std::vector<PartitionEntry>& partitions) {
   for (const PartitionEntry& entry : partitions) shares_.Restore(entry.partition, entry.samples_consumed);
@@ -64,6 +89,7 @@ void WorkAssignments::Joined(const Member& member) {
 
 void WorkAssignments::Forget(const WorkerName& worker) {
   Left(worker);
+  islands_.erase(worker);
   accounts_.erase(worker);
 }
 
@@ -133,7 +159,8 @@ absl::Status WorkAssignments::Cap(const Member& member, const RunOptions& run,
   contribution.steps = std::min(contribution.steps, steps);
   // By the steps that it claims itself: tokens_squared_per_step weighs many tokens of few steps heavily.
   const uint64_t claimed = std::max(contribution.steps, 1U);
-  contribution.tokens = std::min(contribution.tokens, claimed * run.tokens_per_step());
+  const uint64_t ranks = RanksOf(member.name);
+  contribution.tokens = std::min(contribution.tokens, claimed * run.tokens_per_step() * ranks);
   if (shares_.count() == 0 || !member.partition) {
     contribution.partition.reset();
     return absl::OkStatus();
@@ -147,8 +174,8 @@ absl::Status WorkAssignments::Cap(const Member& member, const RunOptions& run,
   contribution.partition = partition;
   const bool as_given = given != nullptr && given->from && given->from->partition == partition;
   const uint64_t most =
-      as_given ? given->from->position + steps * SamplesPerStep(run)
-               : shares_.promised(partition) + kUnknownRounds * MostSteps(run) * SamplesPerStep(run);
+      as_given ? given->from->position + steps * SamplesPerStep(run) * ranks
+               : shares_.promised(partition) + kUnknownRounds * MostSteps(run) * SamplesPerStep(run) * ranks;
   contribution.samples_consumed = std::min(contribution.samples_consumed, most);
   return absl::OkStatus();
 }

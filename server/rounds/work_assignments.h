@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "common/clock.h"
@@ -18,11 +19,13 @@
 namespace atl {
 
 /// What each worker was given to do on which base: inner steps by its speed, and its place in the shared
-/// data. What a contribution claims is capped by it. Counted with fragment 0, as tokens are: all fragments of
+/// data. What a contribution claims is capped by it. A worker of several ranks takes their part of the tokens
+/// in each step. Counted with fragment 0, as tokens are: all fragments of
 /// a worker's round come from the same steps. Pure state, not thread-safe.
 class WorkAssignments {
  public:
-  explicit WorkAssignments(const RunOptions& run);
+  /// `max_ranks`: what a worker counts with whose ranks are not known (after a restart).
+  explicit WorkAssignments(const RunOptions& run, uint32_t max_ranks = 1);
 
   void Restore(const std::vector<PartitionEntry>& partitions);
   /// After a restart: how fast each worker was, from its steps in each round and the time between the round's
@@ -33,6 +36,10 @@ class WorkAssignments {
   /// A new life of the worker: nothing that was given to the life before counts, but for the place in the
   /// data that it was reading from, which it gets again.
   void Joined(const Member& member);
+  /// Processes that train together as this worker, as it said; at most max_ranks count.
+  void SetRanks(const WorkerName& worker, uint32_t ranks);
+  /// Of the active trainers. A worker whose ranks are not known counts as one.
+  uint64_t ActiveRanks(const Membership& membership) const;
   void Left(const WorkerName& worker) { shares_.Release(worker); }
   /// Left; a worker that joins under its name is new.
   void Forget(const WorkerName& worker);
@@ -66,6 +73,7 @@ class WorkAssignments {
   uint32_t steps(const WorkerName& worker) const;
   double steps_per_second(const WorkerName& worker) const;
   const DataShares& shares() const { return shares_; }
+  uint32_t max_ranks() const { return max_ranks_; }
 
  private:
   struct Assignment {
@@ -79,6 +87,7 @@ class WorkAssignments {
     PaceEstimate pace = {};
     std::optional<DataPlace> believed = std::nullopt;  // as it said itself, or was told in a Join
     std::optional<DataPlace> carried = std::nullopt;
+    uint32_t ranks = 0;  // 0: not known
   };
   const Assignment* Find(const WorkerName& worker, Version base) const;
   uint32_t StepsFor(const WorkerName& worker, const RunOptions& run, const Membership& membership) const;
@@ -89,10 +98,14 @@ class WorkAssignments {
   /// membership, or when one of those that are not live is long gone.
   void ReleaseLongGone(const WorkerName& but, const Membership& membership, MonoTime now);
 
+  uint32_t RanksOf(const WorkerName& worker) const;
+
+  uint32_t max_ranks_;
   DataShares shares_;
   std::optional<uint64_t> readers_checked_ = std::nullopt;  // Membership::changes() at the last look
   MonoTime reader_gone_at_ = {};                            // when one of them is long gone, as things stood
   std::map<WorkerName, Account> accounts_;
+  std::set<WorkerName> islands_;  // of several ranks
 };
 
 }  // namespace atl

@@ -25,6 +25,12 @@ std::string LastPushText(const WorkerAccount& account) {
                          fragment.value());
 }
 
+std::string RanksText(uint32_t ranks) {
+  if (ranks <= 1) return "";
+  return absl::StrFormat(" with %d ranks: its contributions count up to %d times the tokens of one", ranks,
+                         ranks);
+}
+
 }  // namespace
 
 absl::StatusOr<JoinReply> MemberCalls::Join(const JoinCall& call, MonoTime now, Effects& effects) {
@@ -41,12 +47,22 @@ absl::StatusOr<JoinReply> MemberCalls::Join(const JoinCall& call, MonoTime now, 
   return joined;
 }
 
+absl::Status MemberCalls::CheckRanks(const JoinCall& call) const {
+  if (call.device.ranks <= core_.options.max_ranks) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("worker '%s' has %d ranks, and this coordinator takes at most %d in one worker, "
+                      "because its contribution "
+                      "counts as many times; start several workers, or the coordinator with --max-ranks %d",
+                      call.worker, call.device.ranks, core_.options.max_ranks, call.device.ranks));
+}
+
 absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(core_.members.EnterJoin(call, now));
   ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.model, now));
   // Who has yet to build the model asks for the configuration only: nobody waits for it, and it has no life
   // that a second Join would supersede.
   if (call.role == WorkerRole::kObserver) return DescribeToObserver();
+  ATOLL_RETURN_IF_ERROR(CheckRanks(call));
   if (call.manifest_hash.empty()) return DescribeRun();
 
   const bool deserted = core_.members.membership().live_count(WorkerRole::kTrainer) == 0;
@@ -55,8 +71,8 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
   effects.members.push_back(call.worker);
   effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
-                absl::StrFormat("%s '%s' %s", std::string(WorkerRoleName(call.role)), call.worker,
-                                outcome.returning ? "is back" : "joined"));
+                absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
+                                outcome.returning ? "is back" : "joined", RanksText(call.device.ranks)));
   effects.rounds_changed = true;
   if (call.role == WorkerRole::kTrainer) {
     if (deserted) core_.training_time.Began(now);
@@ -137,11 +153,20 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
                         .at_once = told.at_once};
 }
 
+void MemberCalls::NoteDevice(const WorkerName& worker, const DeviceDescription& device) {
+  WorkerAccount& account = core_.members.account(worker);
+  // A Join is what says how many ranks a worker has. After a restart of the coordinator, a heartbeat must.
+  if (account.device.device.empty()) core_.members.assignments().SetRanks(worker, device.ranks);
+  const uint32_t ranks = account.device.device.empty() ? device.ranks : account.device.ranks;
+  account.device = device;
+  account.device.ranks = std::min(ranks, core_.options.max_ranks);
+}
+
 void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call) {
   ProgressReport& progress = core_.members.account(worker).progress;
   progress = call.progress;
   progress.loss = KnownLoss(core_.configs.run().model, progress.loss);
-  if (call.device) core_.members.account(worker).device = *call.device;
+  if (call.device) NoteDevice(worker, *call.device);
   const WorkerRole role = core_.members.membership().Find(worker)->role;
   const WorkerPhase phase = call.progress.phase;
   const bool computing =

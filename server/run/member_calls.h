@@ -54,6 +54,10 @@ class MemberCalls {
   JoinReply DescribeToObserver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Adds the manifest of a seeded run.
   void DescribeModel(JoinReply& reply) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// A worker that counts more than --max-ranks times cannot join.
+  absl::Status CheckRanks(const JoinCall& call) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  void NoteDevice(const WorkerName& worker, const DeviceDescription& device)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Asked of workers: every third of the lease, or more often.

@@ -82,13 +82,16 @@ RoundPlan Pulls::Deliver(const WorkerName& worker, FragmentId id, Version versio
 }
 
 uint32_t Pulls::PlannedWorkers(const FragmentRound& fragment, MonoTime now) const {
-  const auto active = static_cast<uint32_t>(core_.members.membership().active_trainers());
+  const Membership& membership = core_.members.membership();
+  // Ranks, because a step of a worker of several moves the schedule as that many workers would.
+  const auto active = static_cast<uint32_t>(core_.members.assignments().ActiveRanks(membership));
+  const auto more = active - static_cast<uint32_t>(membership.active_trainers());
   const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
   // The first to pull version 0 must not take itself for the only one.
   if (gathering) return std::max({active, fragment.config().run.round.start_workers, 1U});
   if (fragment.head() == Version(0)) return std::max(active, 1U);
   // Fixed with the version, so that all who train on it are at the same learning rate.
-  return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() : active, 1U);
+  return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() + more : active, 1U);
 }
 
 void Pulls::FillPlan(const Member& member, const FragmentRound& fragment, Version version, MonoTime now,

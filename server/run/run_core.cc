@@ -28,7 +28,7 @@ RunCore::RunCore(const CoordinatorStateOptions& with)
     : options(with),
       identity(with.identity),
       configs(with.config, with.earlier_configs),
-      members(&configs, with.identity),
+      members(&configs, with.identity, with.max_ranks),
       statistics(&configs),
       evaluation_assignment(EvaluationPolicyOf(with.config->run)),
       privacy(with.fragments) {}

@@ -34,6 +34,7 @@ struct CoordinatorStateOptions {
   uint32_t fragments = 1;
   Duration heartbeat{};
   Duration final_evaluation_wait{};
+  uint32_t max_ranks = 1;  // of one worker
 };
 
 /// What the parts of CoordinatorState share, and the lock over all of it. One lock, because a call reads and

@@ -26,7 +26,8 @@ double RunProgress::NextRoundPosition() const {
   MutexLock lock(&core_.mutex);
   const double here = core_.statistics.PositionSteps();
   if (core_.fragments.empty() || core_.Finished()) return here;
-  const auto active = static_cast<double>(std::max<size_t>(core_.members.membership().active_trainers(), 1));
+  const auto active = static_cast<double>(
+      std::max<uint64_t>(core_.members.assignments().ActiveRanks(core_.members.membership()), 1));
   return here + core_.configs.run().inner.steps * active / core_.configs.run().workers;
 }
 
