@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What an island refuses: each with the exit code, both values or the place named, and what to do.
+
+Usage: bad_ranks.py --bin DIR [--keep]
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
+"""
+import os
+import socket
+import subprocess
+import sys
+
+from island_run import IslandRun, config, run_as_test, tokenize, tokenize_foxes
+
+PATIENCE_S = 90
+
+
+class Attempts:
+    def __init__(self, folder, programs, tokens):
+        self.folder, self.programs, self.tokens, self.complaints = folder, programs, tokens, []
+
+    def start(self, *more, variables=None, tokens=None, name="bad"):
+        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1", **(variables or {}))
+        return subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-worker", "--coordinator", "127.0.0.1:1", "--name", name,
+             "--data", tokens or self.tokens, "--state-dir", self.folder / f"state-{name}", "--threads", "1", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=environment)
+
+    def expect(self, what, process, code, *words):
+        try:
+            said = process.communicate(timeout=PATIENCE_S)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said = process.communicate()[0]
+            self.complaints.append(f"{what}: still runs after {PATIENCE_S} s: {said[-1000:]}")
+            return
+        missing = [word for word in words if word not in said]
+        if process.returncode != code or missing:
+            self.complaints.append(f"{what}: exit code {process.returncode} (expected {code}), without {missing}: {said[-1000:]}")
+
+    def refuse(self, what, words, *more, variables=None, code=2):
+        self.expect(what, self.start(*more, variables=variables), code, *words)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def torchrun(rank, size, port):
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
+def command_lines(tries):
+    tries.refuse("no world size", ["--world-size"], "--island", "127.0.0.1:4000", "--rank", "0")
+    tries.refuse("no address", ["--island HOST:PORT"], "--rank", "0", "--world-size", "2")
+    tries.refuse("rank too high", ["rank 2", "world size of 2", "0 to 1"], "--island", "127.0.0.1:4000", "--rank", "2",
+                 "--world-size", "2")
+    tries.refuse("two ways", ["--ranks", "--island"], "--ranks", "2", "--island", "127.0.0.1:4000")
+    tries.refuse("port 0", ["port is 0"], "--island", "127.0.0.1:0", "--rank", "0", "--world-size", "2")
+    tries.refuse("half of torchrun", ["MASTER_ADDR", "MASTER_PORT"], variables={"RANK": "0", "WORLD_SIZE": "2"})
+    tries.refuse("no number", ["WORLD_SIZE", "'two'"], variables={**torchrun(0, 2, 4000), "WORLD_SIZE": "two"})
+    tries.refuse("torchrun and --ranks", ["--ranks", "torchrun"], "--ranks", "2", variables=torchrun(0, 2, 4000))
+    tries.refuse("device index", ["rank", "CUDA device", "--device cpu"], "--ranks", "2", "--device", "cuda")
+    tries.refuse("device number", ["cuda:1", "each takes a device of its own"], "--ranks", "2", "--device", "cuda:1")
+
+
+def disagreements(tries, folder, programs):
+    port = free_port()
+    first = tries.start("--island", f"127.0.0.1:{port}", "--rank", "0", "--world-size", "2", "--device", "cpu")
+    tries.refuse("world size", ["the world size", "has 2", "has 3", "WORLD_SIZE"], "--island", f"127.0.0.1:{port}", "--rank", "1",
+                 "--world-size", "3", "--device", "cpu")
+    tries.expect("world size, rank 0", first, 2, "the world size", "has 2", "has 3")
+
+    (folder / "other").write_text("another text for another fingerprint\n" * 3000)
+    others = tokenize(programs, folder / "other", folder / "others")
+    port = free_port()
+    first = tries.start("--device", "cpu", variables=torchrun(0, 2, port))
+    tries.expect("data", tries.start("--device", "cpu", variables=torchrun(1, 2, port), tokens=others), 2,
+                 "the data's fingerprint", "same token files")
+    tries.expect("data, rank 0", first, 2, "the data's fingerprint")
+
+    port = free_port()
+    ranks = [tries.start("--device", "cpu", variables=torchrun(rank, 3, port)) for rank in (0, 1, 1)]
+    tries.expect("a rank twice", ranks[0], 2, "rank 1 is there twice", "a rank of its own")
+    for other in ranks[1:]:
+        tries.expect("a rank twice, rank 1", other, 2, "rank 1 is there twice")
+
+
+def absences(tries):
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        tries.refuse("port in use", [str(port), "another process uses it", "MASTER_PORT"], "--device", "cpu",
+                     variables=torchrun(0, 2, port), code=5)
+    port = free_port()
+    tries.refuse("missing ranks", ["waits for ranks 1, 2 of 3", "ranks 1, 2 of 3 did not come within 10 s"], "--device", "cpu",
+                 "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
+    tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
+                 variables=torchrun(1, 2, port), code=3)
+
+
+def gives_up(tries):
+    process = tries.start("--ranks", "2", "--device", "cpu", "--rank-timeout", "1", "--max-restarts", "1",
+                          variables={"ATOLL_TEST_UNUSED": "1"})
+    # Without a coordinator the ranks wait for it. Each life of rank 1 is ended.
+    run = IslandRun(tries.folder / "gives-up", tries.programs, config())
+    run.workers_by_name["bad"] = process
+    killed = set()
+    while process.poll() is None:
+        rank = run.ranks("bad").get(1)
+        if rank is not None and rank not in killed:
+            killed.add(rank)
+            os.kill(rank, 9)
+    tries.expect("restarts", process, 3, "giving up", "rank=1", "killed by signal 9")
+
+
+def too_many_ranks(tries):
+    run = IslandRun(tries.folder / "limit", tries.programs, config())
+    try:
+        run.start_coordinator("--max-ranks", "1")
+        island = run.start_island("w0", tries.tokens, 2)
+        code = island.wait(PATIENCE_S)
+        if code != 2 or "--max-ranks 2" not in run.log("w0"):
+            tries.complaints.append(f"too many ranks: exit code {code}: {run.log('w0')[-1500:]}")
+    finally:
+        run.kill_all()
+
+
+def measure(folder, programs):
+    tries = Attempts(folder, programs, tokenize_foxes(programs, folder))
+    command_lines(tries)
+    disagreements(tries, folder, programs)
+    absences(tries)
+    gives_up(tries)
+    too_many_ranks(tries)
+    return tries.complaints
+
+
+if __name__ == "__main__":
+    sys.exit(run_as_test("atoll-bad-ranks-", __doc__, measure))

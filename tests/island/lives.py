@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The number of ranks changes between two lives of a worker: 1, 2, 3 and 1 again.
+
+Each life ends with SIGTERM, which drains the worker, and the next one has the same state directory. It must show: every life
+but the first goes on with the state that the one before saved, and each contribution counts with the tokens of its ranks.
+
+Usage: lives.py --bin DIR [--keep]
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
+"""
+import sys
+
+from island_run import BATCH, CONTEXT, STEPS, IslandRun, config, run_as_test, tokenize_foxes
+
+
+def measure(folder, programs):
+    tokens = tokenize_foxes(programs, folder)
+    run = IslandRun(folder / "run", programs, config())
+    complaints = []
+    ranks_of_version = {}
+    try:
+        run.start_coordinator()
+        for life, ranks in enumerate((1, 2, 3, 1)):
+            begin, logged = run.head(), len(run.log("w0"))
+            worker = run.start_island("w0", tokens, ranks)
+            run.await_version(begin + 3)
+            worker.terminate()
+            code = worker.wait(60)
+            said = run.log("w0")[logged:]
+            if code != 0:
+                complaints.append(f"life {life} with {ranks} ranks ends with {code}: {said[-1500:]}")
+            if life > 0 and "goes on with the state it kept" not in said:
+                complaints.append(f"life {life} with {ranks} ranks does not go on with the saved state: {said[-1500:]}")
+            end = run.head()
+            ranks_of_version.update({version: ranks for version in range(begin + 1, end + 1)})
+        for version, counted in run.tokens_by_version("w0").items():
+            whole = STEPS * BATCH * CONTEXT * ranks_of_version[version]
+            # The last contribution of a life may be of a part of its steps.
+            if len(counted) != 1 or counted[0] > whole or counted[0] % (BATCH * CONTEXT * ranks_of_version[version]):
+                complaints.append(f"version {version} counts {counted}, of at most {whole} tokens")
+    finally:
+        run.kill_all()
+    return complaints
+
+
+if __name__ == "__main__":
+    sys.exit(run_as_test("atoll-lives-", __doc__, measure))

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Ranks that nobody of ours supervises: as torchrun starts them, and with --island.
+
+First the processes get torchrun's variables, rank 0 hosting the store; then real torchrun starts them, whose agent hosts the
+store; then --island names the place. One rank's process is killed each time. It must show: versions are published, the other
+rank ends by itself within the timeout and names the lost rank, and started again they go on as the same worker.
+
+Usage: several_hosts.py --bin DIR [--keep]
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
+"""
+import os
+import subprocess
+import sys
+
+from bad_ranks import free_port, torchrun
+from island_run import IslandRun, config, run_as_test, tokenize_foxes
+
+PATIENCE_S = 90
+TIMEOUT_S = 5
+PYTHON = "/usr/bin/python3"  # Debian's, which may have torch
+
+
+class Hosts(IslandRun):
+    def start_rank(self, tokens, rank, *more, variables=None):
+        name = f"rank{rank}"
+        kept = {key: os.environ.get(key) for key in variables or {}}
+        os.environ.update(variables or {})
+        try:
+            return self.spawn(f"{name}.log", self.programs / "atoll-worker", "--coordinator", self.data, "--name", "w0", "--data",
+                              tokens, "--state-dir", self.folder / "state-w0", "--threads", "1", "--device", "cpu",
+                              "--rank-timeout", str(TIMEOUT_S), *more)
+        finally:
+            for key, value in kept.items():
+                if value is None:
+                    os.environ.pop(key, None)
+                else:
+                    os.environ[key] = value
+
+
+def lose_one(run, complaints, start, lost, what):
+    """Two lives; in the first, rank `lost` is killed."""
+    begin = run.head()
+    ranks = [start(0), start(1)]
+    try:
+        run.await_version(begin + 2, PATIENCE_S)
+        logged = len(run.log(f"rank{1 - lost}"))
+        ranks[lost].kill()
+        code = ranks[1 - lost].wait(TIMEOUT_S + 30)
+        said = run.log(f"rank{1 - lost}")[logged:]
+        if code != 75 or f"rank {lost} is lost" not in said:
+            complaints.append(f"{what}: rank {1 - lost} exits with {code} and says: {said[-1000:]}")
+        begin = run.head()
+        ranks = [start(0), start(1)]
+        run.await_version(begin + 2, PATIENCE_S)
+        # SIGTERM to any rank drains the worker.
+        ranks[1].terminate()
+        codes = [rank.wait(60) for rank in ranks]
+        if codes != [0, 0]:
+            complaints.append(f"{what}: SIGTERM to rank 1 ends the ranks with {codes}: {run.log('rank0')[-1000:]}")
+    finally:
+        for rank in ranks:
+            if rank.poll() is None:
+                rank.kill()
+                rank.wait()
+
+
+def with_real_torchrun(run, complaints, tokens):
+    if subprocess.run([PYTHON, "-c", "import torch.distributed.run"], check=False, capture_output=True).returncode != 0:
+        print("no torchrun here")
+        return
+    begin = run.head()
+    agent = run.spawn("torchrun.log", PYTHON, "-m", "torch.distributed.run", "--no_python", "--nproc_per_node", "2", "--rdzv_backend", "c10d",
+                      "--rdzv_endpoint", f"127.0.0.1:{free_port()}", "--max_restarts", "2", run.programs / "atoll-worker", "--coordinator", run.data,
+                      "--name", "w0", "--data", tokens, "--state-dir", run.folder / "state-w0", "--device", "cpu")
+    try:
+        run.await_version(begin + 2, PATIENCE_S)
+    except RuntimeError as error:
+        complaints.append(f"torchrun: {error}; {run.log('torchrun')[-3000:]}")
+    finally:
+        agent.terminate()
+        agent.wait(60)
+
+
+def measure(folder, programs):
+    tokens = tokenize_foxes(programs, folder)
+    run = Hosts(folder / "run", programs, config())
+    complaints = []
+    try:
+        run.start_coordinator()
+        port = free_port()
+        lose_one(run, complaints, lambda rank: run.start_rank(tokens, rank, variables=torchrun(rank, 2, port)), 0, "variables")
+        other = free_port()
+        lose_one(run, complaints, lambda rank: run.start_rank(tokens, rank, "--island", f"127.0.0.1:{other}", "--rank", str(rank),
+                                                              "--world-size", "2"), 1, "--island")
+        with_real_torchrun(run, complaints, tokens)
+        names = set(run.workers() or {})
+        if names != {"w0"}:
+            complaints.append(f"the members are {sorted(names)}")
+    finally:
+        run.kill_all()
+    return complaints
+
+
+if __name__ == "__main__":
+    sys.exit(run_as_test("atoll-several-hosts-", __doc__, measure))
