@@ -74,8 +74,8 @@ class Rank {
     options.ranks = group_;
     if (tasks_ != nullptr) {
       tasks_->CompareWith(options.run);
-      options.score_tasks = [tasks = tasks_, context = options.run.model.context()](TorchReplica& model,
-                                                                                    const TaskCall& task_call) {
+      options.score_tasks = [tasks = tasks_, context = options.run.model.context()](
+                                TorchReplica& model, const TaskCall& task_call) {
         return tasks->Score(model, context, task_call);
       };
     }
@@ -104,8 +104,8 @@ RankCall BuildCall(const JoinedRun& info) {
   return call;
 }
 
-int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, TaskSuite& tasks, const Logger& log,
-              Shutdown& shutdown) {
+int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, TaskSuite& tasks,
+              const Logger& log, Shutdown& shutdown) {
   auto home = OpenWorkerHome(flags.member, log);
   if (!home.ok()) {
     log.Error(std::string(home.status().message()));
