@@ -12,15 +12,18 @@
 """
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import enum
 import json
 import os
+import weakref
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _library
 from ._counts import whole_number
-from .errors import FailedPrecondition
+from .errors import AtollError, FailedPrecondition
+from .progress import warn
 
 POLL_SECONDS = 0.1  # within which Ctrl-C ends a pull
 
@@ -88,7 +91,7 @@ class TensorSpec:
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """READ: write the tensor to `values`. WRITE: read it from there. Valid until the event's answer."""
+    """READ: write the tensor to `values`. WRITE: read it from there. Released with the event's answer."""
 
     tensor: int
     values: memoryview  # of float32, flat, row-major
@@ -114,6 +117,19 @@ class Event:
     text: str = ""
 
 
+def _close_after(library: Any, handle: Any, places: List[Any]) -> None:
+    """Closes the handle when the last of these objects has gone."""
+    left = [len(places)]
+
+    def one_less() -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            library.close(handle)
+
+    for place in places:
+        weakref.finalize(place, one_less).atexit = False
+
+
 class Client:
     """One worker. Use it from one thread; status, drain and stop may be called from any thread, also while it is closed.
 
@@ -124,6 +140,8 @@ class Client:
     def __init__(self, options: Options, tensors: Sequence[TensorSpec]):
         """Starts the engine. `options`: names of client.h with `_` or `-`, such as coordinator and state_dir."""
         self._handle: Any = None
+        self._views: List[memoryview] = []  # of the last event
+        self._places: List[Any] = []  # weak references to the memory of the library that something may look at
         self._last_status: Dict[str, Any] = {}
         self._library = _library.load()
         self.tensors = list(tensors)
@@ -131,6 +149,7 @@ class Client:
 
     def next(self, timeout_seconds: float = -1.0) -> Optional[Event]:
         """Waits for the next event; None when the timeout is over. A negative timeout never ends."""
+        self._release_views()
         record = self._library.next(self._open(), timeout_seconds)
         if record is None:
             return None
@@ -141,12 +160,16 @@ class Client:
                                      "of the engine's version") from None
         if kind is EventKind.END:
             self.status()
-        return _event(kind, record)
+        event = _event(kind, record)
+        self._views = [piece.values for piece in event.pieces] + ([event.state] if event.state is not None else [])
+        self._places += [weakref.ref(view.obj) for view in self._views if isinstance(view.obj, ctypes.Array)]
+        return event
 
     def answer(self, outcome: Outcome = Outcome.DONE, *, message: str = "", loss: float = float("nan"),
                gradient_norm: float = float("nan"), data_seconds: float = 0.0, tokens: int = 1, samples: int = 0,
                optimizer_steps: int = 0, state: Optional[bytearray] = None, state_kind: str = "") -> None:
-        """Answers the event that next() returned last."""
+        """Answers the event that next() returned last. Its views are released: an array that was made of one must not be used any more."""
+        self._release_views()
         self._library.answer(self._open(), int(outcome), message, state, state_kind, loss=loss, gradient_norm=gradient_norm,
                              data_seconds=data_seconds, tokens=whole_number("tokens", tokens), samples=whole_number("samples", samples),
                              optimizer_steps=whole_number("optimizer_steps", optimizer_steps))
@@ -181,8 +204,31 @@ class Client:
     def close(self) -> None:
         """Ends the engine if it still runs. May be called again."""
         handle, self._handle = self._handle, None
-        if handle is not None:
+        if handle is None:
+            return
+        if self._release_views():
             self._library.close(handle)
+            return
+        # To unmap memory that an array looks at would end the interpreter at the array's next use.
+        try:
+            self._library.stop(handle)
+        except AtollError:
+            pass  # it has ended
+        _close_after(self._library, handle, [place for place in (found() for found in self._places) if place is not None])
+        warn("an array that was made of the values of an event is still in use after Client.close(): the client's memory stays as long as "
+             "the array. Copy the values before the event's answer", stacklevel=2)
+
+    def _release_views(self) -> bool:
+        """Whether nothing looks at the library's memory any more."""
+        for view in self._views:
+            try:
+                view.release()
+            except BufferError:
+                pass  # of an object over it
+        self._views = []
+        # A view of a view looks at the same place, and keeps it alive without the first.
+        self._places = [place for place in self._places if place() is not None]
+        return not self._places
 
     @property
     def closed(self) -> bool:

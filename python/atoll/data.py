@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import batch as batches
 from . import random_state
-from .data_order import Place, Replaced, replace_sampler, uneven_reading
+from .data_order import Place, Replaced, follows, replace_sampler, uneven_reading
 from .errors import FailedPrecondition, InvalidArgument
 from .following import follow
 from .progress import warn
@@ -211,6 +211,8 @@ class DataPosition:
         if self.partitions > 1:
             self._open_part()
             return
+        if self.divided and self._open_only_part():
+            return
         if target in self._snapshots and hasattr(self._loader, "load_state_dict"):
             self._passes = [kept for kept in self._passes if kept.start <= target]
             self._set_epoch(self._passes[-1].number if self._passes else 0)
@@ -250,6 +252,18 @@ class DataPosition:
             while self.samples < target:
                 self.samples += self._counter.count(self._take())[0]
         self.samples = target
+
+    @property
+    def divided(self) -> bool:
+        """Whether the order of the samples is the run's, also if it has one part only."""
+        return self.partitions > 1 or str(self.configuration.get("data", {}).get("mode", "")).lower().endswith("shared")
+
+    def _open_only_part(self) -> bool:
+        """False: the loader cannot follow the run, and all of the data is this worker's, so the loader's own order does."""
+        if not follows(self._loader):
+            return False
+        self._open_part()
+        return True
 
     def _placed(self, samples: int) -> Any:
         own = self.places()[self._rank]

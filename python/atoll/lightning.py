@@ -14,7 +14,7 @@ except ImportError:
     from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
 
 from . import batch as batches
-from .data_order import with_length_fingerprint
+from .data_order import follows, with_length_fingerprint
 from .errors import InvalidArgument
 from .joining import join
 from .run import Run
@@ -101,7 +101,9 @@ class AtollCallback(Callback):
         """Makes the Trainer's loader read this worker's part of shared data."""
         self._followed = trainer.train_dataloader
         self._counter = batches.BatchCounter(self._followed)
-        if self.run is None or not self.run.running or self.run.partitions == 1:
+        if self.run is None or not self.run.running:
+            return
+        if self.run.partitions == 1 and not (self.run.divided and follows(self._followed)):
             return
         self.run.follow_run(self._followed, required=True)
         # The Trainer opened the loader before it called this callback.

@@ -163,6 +163,11 @@ class Run:
         return self._data.partitions
 
     @property
+    def divided(self) -> bool:
+        """Whether the order of the samples is the run's: data.mode is shared."""
+        return self._data.divided
+
+    @property
     def samples(self) -> int:
         """The samples of that part that were taken so far, by all ranks and over all lives of the worker."""
         return self._data.samples * self._ranks

@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List, Optional
 from transformers import Trainer, TrainerCallback
 
 from . import batch as batches
-from .data_order import with_length_fingerprint
+from .data_order import advance_passes, follows, with_length_fingerprint
 from .errors import FailedPrecondition
 from .joining import join
 from .run import Run
@@ -100,19 +100,25 @@ class AtollCallback(TrainerCallback):
             self.run.count_batch(tokens, samples)
 
     def _find_place(self, loader: Any, args: Any) -> None:
-        """With shared data the loader follows the run. With local data the first pass leaves out what earlier lives have taken."""
+        """With shared data the loader follows the run. With local data it begins in the pass, and at the batch, that earlier lives have
+        reached."""
         assert self.run is not None
         if self.run.partitions > 1:
             self.run.follow_run(loader, required=True)
+            return
+        if self.run.divided and follows(loader) and self.run.follow_run(loader):
             return
         per_batch = max(1, args.train_batch_size * self._ranks())
         done = self.run.samples // per_batch
         if not done or loader is None:
             return
         try:
-            done %= max(1, len(loader))
+            passes, done = divmod(done, max(1, len(loader)))
         except TypeError:
-            pass
+            passes = 0
+        if passes and not advance_passes(loader, passes):
+            warnings.warn(f"this worker has read its data {passes} times, and the order of the Trainer's loader in the next pass is not known: "
+                          "samples of this pass may be read twice or not at all", stacklevel=2)
         if hasattr(loader, "skip_batches"):
             loader.skip_batches, self._loader = done, loader
         else:

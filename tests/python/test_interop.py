@@ -188,6 +188,25 @@ class TransformersTest(RunTest):
         self.assertEqual(self.callback.run.end_reason, atoll.EndReason.FINISHED)
         self.assertEqual(sorted(trained), list(range(64)))
 
+    def test_a_later_pass_goes_on_where_the_last_life_stopped(self):
+        """Each pass has an order of its own: the next life finds that of the pass it is in."""
+        for data in ({"mode": "local"}, {"mode": "shared", "partitions": 1}):
+            for lives in ((32,), (10, 12, 10)):
+                self.fresh()
+                with self.subTest(data=data, lives=lives):
+                    hub = self.coordinator(rounds=16, steps=2, batch=2, learning_rate=0.01, model={"external": {"context": 16}}, data=data)
+                    trained = []
+                    for steps in lives:
+                        model = tiny_gpt2()
+                        seen = record_training(model)
+                        self.trainer(hub, model, data=Numbered(16), per_device_train_batch_size=2, max_steps=steps).train()
+                        trained += seen
+                    self.assertEqual([sorted(trained[at:at + 16]) for at in range(0, 64, 16)], 4 * [list(range(16))])
+                    self.assertNotEqual(trained[:16], trained[16:32])
+                    if data["mode"] == "shared":
+                        order = iter(PartitionSampler(16, int(self.callback.run.config["config"]["run"]["seed"]), 0, 1, 0))
+                        self.assertEqual(trained, [next(order) for _ in range(64)])
+
     def test_a_dropped_round_is_trained_on_again(self):
         hub = self.shared(rounds=4, samples_per_step=2)
         model = tiny_gpt2()

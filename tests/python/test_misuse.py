@@ -7,6 +7,7 @@ import signal
 import unittest
 import warnings
 
+import numpy
 import torch
 from torch.utils.data import DataLoader, RandomSampler, Subset, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
 
@@ -23,6 +24,31 @@ def numbered(**more):
 class MisuseTest(RunTest):
     def join(self, hub, model, optimizer, name="w0", **more):
         return atoll.join(hub.data, model, optimizer, **self.options(name, **more))
+
+    def test_values_of_an_event_do_not_outlive_its_answer(self):
+        def until_write(client):
+            while True:
+                event = client.next()
+                if event.kind == atoll.EventKind.WRITE:
+                    return event.pieces[0].values
+                client.answer()
+
+        hub = self.coordinator(rounds=2, steps=2)
+        client = atoll.Client({"coordinator": hub.data, "state_dir": self.folder / "c0", "name": "c0"}, [atoll.TensorSpec("w", (4,))])
+        view = until_write(client)
+        self.assertEqual(len(list(view)), 4)
+        client.answer()
+        for use in (lambda: view[0], lambda: view.__setitem__(0, 7.0)):
+            with self.assertRaisesRegex(ValueError, "released"):
+                use()
+        client.close()
+        client = atoll.Client({"coordinator": hub.data, "state_dir": self.folder / "c0", "name": "c0"}, [atoll.TensorSpec("w", (4,))])
+        array = numpy.asarray(until_write(client))
+        client.answer()
+        with self.assertWarnsRegex(UserWarning, "still in use after Client.close"):
+            client.close()
+        self.assertEqual(array.shape, (4,))
+        array.sum()  # ended the interpreter
 
     def test_a_sampler_that_chooses_samples_is_rejected_over_shared_data(self):
         hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 2})
