@@ -148,7 +148,7 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
 
 def advance_passes(loader: Any, passes: int) -> bool:
     """Makes the loader's next pass the one that an equal loader makes after so many passes. False: its orders depend on more."""
-    sampler = getattr(_batch_sampler_of(loader)[0], "sampler", None)
+    sampler: Any = getattr(_batch_sampler_of(loader)[0], "sampler", None)
     kinds = {kind.__name__ for kind in type(sampler).__mro__}
     if "SequentialSampler" in kinds or (hasattr(sampler, "shuffle") and not sampler.shuffle):
         return True
