@@ -4,7 +4,7 @@
 1. A worker evaluates and trains in bfloat16. It has files of hellaswag (text), mmlu (a folder, with examples) and choices (tokens).
    The first, every third and the last version are scored, exactly as `atoll-model eval --version N` scores them on the same files,
    and the numbers are the same in the status, the events, the metric export, Prometheus and the web page's curve. They outlive a
-   restart of the coordinator. The training is bit for bit that of a run without tasks.
+   restart of the coordinator. The training is bit for bit that of a run without tasks. So it is with overlapped rounds.
 2. Tasks that an operator adds to a run reach an evaluator that is there already. One that has no file for one of the tasks warns once, with the option to give, and reports the others. Another one with a
    file of many questions shows how far it is, and ends within seconds when it is told to.
 3. Bad files and options are refused before the worker joins.
@@ -198,6 +198,26 @@ def by_worker(folder, programs, tokens, files, complaints):
         plain.kill_all()
 
 
+def overlapped(folder, programs, tokens, files, complaints):
+    """The parameters of the version are set aside the worker's own for the time of the evaluation."""
+    run = HandRun(folder / "overlapped", programs, config(ROUNDS, "worker", ALL) + "sync: {mode: overlapped, delay_steps: 2}\n")
+    try:
+        run.start_coordinator()
+        run.start_worker("w0", tokens, *files.of_worker())
+        # A round has as many steps as fit, so the number of versions is not that of the plan.
+        run.wait_for(lambda: (run.status() or {}).get("state") == "RUN_STATE_FINISHED" and run.head() in evaluations(run), 180,
+                     "the end of the overlapped run")
+        scored = {version: scores_of(one) for version, one in evaluations(run).items() if one.get("tasks")}
+        if not {0, run.head()} <= set(scored):
+            complaints.append(f"overlapped: versions {sorted(scored)} have scores")
+        for version, scores in scored.items():
+            expected = measured(run, files, version)
+            if scores != expected:
+                complaints.append(f"overlapped, version {version}: the status has {scores}, atoll-model eval measured {expected}")
+    finally:
+        run.kill_all()
+
+
 def by_evaluator(folder, programs, tokens, files, complaints):
     run = HandRun(folder / "evaluator", programs, config(100000, "evaluator", []))
     try:
@@ -269,6 +289,7 @@ def measure(folder, programs):
     complaints = []
     refused(folder, programs, tokens, files, complaints)
     by_worker(folder, programs, tokens, files, complaints)
+    overlapped(folder, programs, tokens, files, complaints)
     by_evaluator(folder, programs, tokens, files, complaints)
     return complaints
 
