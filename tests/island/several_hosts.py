@@ -69,12 +69,18 @@ def with_real_torchrun(run, complaints, tokens):
         print("no torchrun here")
         return
     begin = run.head()
+    # The redirection of standard output, which stays empty: torchrun 1.13 does not understand its own default with Python 3.11.
     agent = run.spawn("torchrun.log", PYTHON, "-m", "torch.distributed.run", "--no_python", "--nproc_per_node", "2", "--rdzv_backend", "c10d",
-                      "--rdzv_endpoint", f"127.0.0.1:{free_port()}", "--max_restarts", "2", run.programs / "atoll-worker", "--coordinator", run.data,
+                      "--rdzv_endpoint", f"127.0.0.1:{free_port()}", "--max_restarts", "2", "--redirects", "1", "--tee", "1",
+                      "--log_dir", run.folder / "torchrun", run.programs / "atoll-worker", "--coordinator", run.data,
                       "--name", "w0", "--data", tokens, "--state-dir", run.folder / "state-w0", "--device", "cpu")
+    run.workers_by_name["agent"] = agent
     try:
         run.await_version(begin + 2, PATIENCE_S)
-    except RuntimeError as error:
+        os.kill(run.ranks("agent")[1], 9)
+        begin = run.head()
+        run.await_version(begin + 3, PATIENCE_S)
+    except (RuntimeError, KeyError) as error:
         complaints.append(f"torchrun: {error}; {run.log('torchrun')[-3000:]}")
     finally:
         agent.terminate()

@@ -20,6 +20,7 @@
 #include "protos/config/run_config_codec.h"
 #include "worker/app/commands.h"
 #include "worker/app/eval/task_suite.h"
+#include "worker/app/follower_probes.h"
 #include "worker/app/worker_start.h"
 #include "worker/island/follow.h"
 #include "worker/island/island.h"
@@ -127,7 +128,18 @@ int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, T
   return outcome.restart ? kIslandRestart : ToInt(outcome.code);
 }
 
-int FollowRank(const WorkerFlags& flags, Island& island, const Logger& log, Shutdown& shutdown) {
+int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& island, const Logger& log,
+               Shutdown& shutdown) {
+  const SystemClock clock{};
+  std::unique_ptr<FollowerProbes> probes;
+  if (!place.supervised && place.local_rank == 0) {
+    auto started = FollowerProbes::Start(flags, &clock, log);
+    if (!started.ok()) {
+      log.Error(std::string(started.status().message()));
+      return ToInt(ExitCode::kUsage);
+    }
+    probes = *std::move(started);
+  }
   const Rank rank(flags, &island.group(), nullptr);
   // The whole island drains, whichever rank is asked to: rank 0 decides when it is done.
   shutdown.OnRequest([&island] { (void)island.first().Send(FrameType::kDrain, ""); });
@@ -188,7 +200,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
     code = LeadRanks(flags, **island, *data, **tasks, log, **shutdown);
     (*island)->followers().Close(code, kGoodbye);
   } else {
-    code = FollowRank(flags, **island, log, **shutdown);
+    code = FollowRank(flags, place, **island, log, **shutdown);
   }
   log.Flush();
   return code;

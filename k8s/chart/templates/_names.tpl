@@ -99,7 +99,12 @@ atoll-data
 
 {{/* Whether each worker has a set and secrets of its own. */}}
 {{- define "atoll.identities" -}}
-{{- if or .Values.tls.enabled .Values.tokens.enabled -}}yes{{- end -}}
+{{- if or .Values.tls.enabled .Values.tokens.enabled (gt (int .Values.worker.ranks) 1) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* Whether the coordinator scales the workers: not those of a Job, and not those of several pods. */}}
+{{- define "atoll.launches" -}}
+{{- if and (eq .Values.worker.kind "StatefulSet") (le (int .Values.worker.ranks) 1) -}}yes{{- end -}}
 {{- end -}}
 
 {{/* How many workers this release makes, where no launcher decides. */}}
@@ -119,6 +124,7 @@ atoll-data
 {{- define "atoll.checks" -}}
 {{- if and .Values.tokens.enabled (not .Values.tls.enabled) -}}{{ fail "tokens.enabled needs tls.enabled: without TLS anyone on the network path can read the tokens" }}{{- end -}}
 {{- if and .Values.tls.enabled (eq .Values.worker.kind "Job") -}}{{ fail "tls.enabled needs worker.kind StatefulSet: the pods of a Job would share one key" }}{{- end -}}
+{{- if and (gt (int .Values.worker.ranks) 1) (eq .Values.worker.kind "Job") -}}{{ fail "worker.ranks above 1 needs worker.kind StatefulSet: ranks find each other by the names of their pods" }}{{- end -}}
 {{- if and .Values.tls.certManager.enabled .Values.tls.create -}}{{ fail "tls.certManager.enabled and tls.create both create the secrets: enable only one of them" }}{{- end -}}
 {{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) -}}{{ fail "tls.certManager.enabled needs tls.certManager.issuer.name" }}{{- end -}}
 {{- if and .Values.expose.enabled (not .Values.tls.enabled) -}}{{ fail "expose.enabled needs tls.enabled: without TLS, anyone who reaches the data port can read and change the run" }}{{- end -}}

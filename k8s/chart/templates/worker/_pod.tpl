@@ -26,6 +26,7 @@ nodeAffinity:
 {{- $name := include "atoll.name" . }}
 {{- $own := dict "root" $ "component" "worker" }}
 {{- $job := eq .Values.worker.kind "Job" }}
+{{- $ranks := gt (int .Values.worker.ranks) 1 }}
 metadata:
   labels:
     {{- include "atoll.podLabels" $own | nindent 4 }}
@@ -43,6 +44,7 @@ spec:
   terminationGracePeriodSeconds: {{ add .Values.worker.drainSeconds .Values.worker.leaveSeconds }}
   securityContext:
     {{- include "atoll.podSecurity" . | nindent 4 }}
+  {{- if not $ranks }}
   topologySpreadConstraints:
     {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
     - maxSkew: 1
@@ -52,6 +54,7 @@ spec:
         matchLabels:
           {{- include "atoll.selector" $own | nindent 10 }}
     {{- end }}
+  {{- end }}
   {{- include "atoll.placement" (dict "root" $ "values" .Values.worker) | nindent 2 }}
   {{- if or .Values.worker.gpus .Values.worker.spot .Values.worker.tolerations }}
   tolerations:
@@ -129,6 +132,11 @@ spec:
         {{- if .Values.tokens.enabled }}
         - --token-file=/etc/atoll/token/token
         {{- end }}
+        {{- if $ranks }}
+        - --island=$(ATOLL_NAME)-0.{{ $name }}-worker:29500
+        - --rank=$(ATOLL_RANK)
+        - --world-size={{ .Values.worker.ranks }}
+        {{- end }}
         {{- with .Values.worker.extraArgs }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -166,6 +174,12 @@ spec:
           value: {{ .Values.worker.threads | quote }}
         - name: ATOLL_DRAIN_SECONDS
           value: {{ .Values.worker.drainSeconds | quote }}
+        {{- if $ranks }}
+        - name: ATOLL_RANK
+          valueFrom:
+            fieldRef:
+              fieldPath: metadata.labels['apps.kubernetes.io/pod-index']
+        {{- end }}
         {{- with .Values.worker.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -203,6 +217,10 @@ spec:
           mountPath: /run/atoll
         - name: tmp
           mountPath: /tmp
+        {{- if $ranks }}
+        - name: shared-memory
+          mountPath: /dev/shm
+        {{- end }}
         {{- if .Values.tls.enabled }}
         - name: tls
           mountPath: /etc/atoll/tls
@@ -235,6 +253,12 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: 256Mi
+    {{- if $ranks }}
+    - name: shared-memory
+      emptyDir:
+        medium: Memory
+        sizeLimit: 1Gi
+    {{- end }}
     {{- if .Values.tls.enabled }}
     - name: tls
       secret:
