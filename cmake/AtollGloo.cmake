@@ -1,6 +1,7 @@
 # ATOLL_GLOO: whether this LibTorch can connect the ranks of an island (worker/torch/c10d_group.cc). Needs c10d's group for
-# Gloo, which LibTorch exports, and Gloo's headers beside LibTorch's: Debian has them in libgloo-dev. Headers of another
-# place may be of another version than the Gloo inside LibTorch.
+# Gloo, which LibTorch exports, and Gloo's headers beside LibTorch's: Debian has them in libgloo-dev. PyTorch's wheels leave
+# them out. For a wheel, get the Gloo that its PyTorch was built from (third_party/gloo of that release) and give
+# -DATOLL_GLOO_INCLUDE=DIR. Headers of another version may not fit the Gloo inside LibTorch.
 set(ATOLL_GLOO OFF)
 if(ATOLL_WITH_TORCH)
   find_path(ATOLL_C10D_INCLUDE torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
@@ -21,6 +22,7 @@ endif()
 function(atoll_use_c10d target source)
   set(switches USE_C10D_GLOO)
   target_link_libraries(${target} PUBLIC ${ATOLL_GLOO_LIBRARY})
+  target_include_directories(${target} SYSTEM PRIVATE ${ATOLL_GLOO_INCLUDE})
   if(TORCH_CUDA_LIBRARIES)
     find_path(ATOLL_NCCL_INCLUDE nccl.h)
     if(ATOLL_NCCL_INCLUDE AND EXISTS ${ATOLL_C10D_INCLUDE}/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp)

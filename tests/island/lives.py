@@ -2,7 +2,7 @@
 """The number of ranks changes between two lives of a worker: 1, 2, 3 and 1 again.
 
 Each life ends with SIGTERM, which drains the worker, and the next one has the same state directory. It must show: every life
-but the first goes on with the state that the one before saved, and each contribution counts with the tokens of its ranks.
+but the first goes on with the state that the one before saved, and each contribution counts with the tokens of its ranks. Then the same in overlapped mode.
 
 Usage: lives.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -12,9 +12,16 @@ import sys
 from island_run import BATCH, CONTEXT, STEPS, IslandRun, config, run_as_test, tokenize_foxes
 
 
+OVERLAPPED = "sync: {mode: overlapped, fragments: 2}\n"
+
+
 def measure(folder, programs):
     tokens = tokenize_foxes(programs, folder)
-    run = IslandRun(folder / "run", programs, config())
+    return lives(folder / "blocking", programs, tokens, config()) + lives(folder / "overlapped", programs, tokens, config() + OVERLAPPED)
+
+
+def lives(folder, programs, tokens, text):
+    run = IslandRun(folder, programs, text)
     complaints = []
     ranks_of_version = {}
     try:
@@ -32,7 +39,7 @@ def measure(folder, programs):
                 complaints.append(f"life {life} with {ranks} ranks does not go on with the saved state: {said[-1500:]}")
             end = run.head()
             ranks_of_version.update({version: ranks for version in range(begin + 1, end + 1)})
-        for version, counted in run.tokens_by_version("w0").items():
+        for version, counted in run.tokens_by_version("w0").items() if text == config() else ():
             whole = STEPS * BATCH * CONTEXT * ranks_of_version[version]
             # The last contribution of a life may be of a part of its steps.
             if len(counted) != 1 or counted[0] > whole or counted[0] % (BATCH * CONTEXT * ranks_of_version[version]):

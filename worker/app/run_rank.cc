@@ -191,7 +191,10 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
                               .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
                               .on_drain = [&] { (*shutdown)->Request(); }});
   if (!island.ok()) {
-    const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
+    // Its supervisor has chosen the port, and chooses another one.
+    const bool port_taken = place.supervised && absl::IsAlreadyExists(island.status());
+    const bool broken =
+        absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status()) || port_taken;
     const int code = fail(island.status(), DefaultExitCode(island.status()));
     return broken && place.supervised ? kIslandBroken : code;
   }

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace atl {
@@ -48,8 +49,7 @@ void GradientExchange::MakeBuckets() {
 // one, which c10d's Reducer uses as well.
 void GradientExchange::InstallHooks() {
   for (size_t tensor = 0; tensor < buckets_of_.size(); ++tensor) {
-    const std::shared_ptr<torch::autograd::Node> accumulator =
-        torch::autograd::impl::grad_accumulator(parameters_.view(tensor));
+    const auto accumulator = torch::autograd::impl::grad_accumulator(parameters_.view(tensor));
     if (accumulator == nullptr) continue;
     accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
         [this, tensor, alive = alive_](const torch::autograd::variable_list& outputs,
@@ -57,7 +57,8 @@ void GradientExchange::InstallHooks() {
           if (*alive) GradientReady(tensor);
           return outputs;
         }));
-    hooked_.push_back(accumulator);
+    // A pointer of a kind that depends on LibTorch's version.
+    hooked_.push_back(std::make_shared<std::decay_t<decltype(accumulator)>>(accumulator));
   }
 }
 
