@@ -23,7 +23,8 @@ function hardware(capabilities) {
   if (!capabilities) return "";
   const memory = num(capabilities.memoryBytes);
   const own = num(capabilities.deviceMemoryBytes);
-  return [capabilities.deviceName, own ? `${bytes(own)} of its own` : null, `${num(capabilities.threads)} threads`,
+  const ranks = num(capabilities.ranks);
+  return [ranks > 1 ? `${ranks} ranks` : null, capabilities.deviceName, own ? `${bytes(own)} of its own` : null, `${num(capabilities.threads)} threads`,
     memory ? `${bytes(memory)} of main memory` : null].filter(Boolean).join(", ");
 }
 
