@@ -27,7 +27,9 @@ absl::Status PeerLink::Send(FrameType type, std::string_view body) {
     const MutexLock lock(&mutex_);
     if (!lost_.ok()) return lost_;
   }
-  return socket_->Send(type, body);
+  absl::Status sent = socket_->Send(type, body);
+  if (!sent.ok() && !ends_ && options_.on_lost) options_.on_lost(options_.rank, sent);
+  return sent;
 }
 
 absl::StatusOr<Frame> PeerLink::Next() {
@@ -59,13 +61,12 @@ void PeerLink::Take(Frame frame) {
 }
 
 void PeerLink::Lose(const absl::Status& cause) {
-  {
-    const MutexLock lock(&mutex_);
-    lost_ = absl::UnavailableError(
-        absl::StrFormat("rank %d is lost: %s", options_.rank, std::string(cause.message())));
-    changed_.NotifyAll();
-  }
+  // First: a caller of Next that is told of the loss would end the worker with a goodbye to its coordinator.
   if (!ends_ && options_.on_lost) options_.on_lost(options_.rank, cause);
+  const MutexLock lock(&mutex_);
+  lost_ = absl::UnavailableError(
+      absl::StrFormat("rank %d is lost: %s", options_.rank, std::string(cause.message())));
+  changed_.NotifyAll();
 }
 
 void PeerLink::Run() {

@@ -21,7 +21,8 @@ namespace atl {
 struct PeerLinkOptions {
   uint32_t rank = 0;  // of the peer
   Duration timeout = Seconds(60);
-  /// The peer's process has ended, or has shown no sign of life for the timeout. On the link's thread, once.
+  /// The peer's process has ended, or has shown no sign of life for the timeout. On the link's thread, or on
+  /// that of a caller of Send, before these learn of it. Does not return in production.
   std::function<void(uint32_t rank, const absl::Status& cause)> on_lost;
   /// The peer was asked to end (FrameType::kDrain). On the link's thread.
   std::function<void()> on_drain;
