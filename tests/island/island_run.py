@@ -65,5 +65,8 @@ class IslandRun(HandRun):
         names = set(self.workers() or {})
         if worker not in names or any(name not in self.workers_by_name for name in names):
             complaints.append(f"the members are {sorted(names)}: a restart must keep the name and add none")
-        if "claims more than was assigned" in (self.folder / "coordinator.log").read_text():
+        said = (self.folder / "coordinator.log").read_text()
+        if "claims more than was assigned" in said:
             complaints.append("the coordinator capped a contribution")
+        if "left: failed" in said:
+            complaints.append("a lost rank made the worker say goodbye: it must only be late")
