@@ -13,7 +13,7 @@ from . import batch as batches
 from . import random_state
 from .data_order import Place, Replaced, follows, replace_sampler, uneven_reading
 from .errors import FailedPrecondition, InvalidArgument
-from .following import follow
+from .following import Original, follow, follow_passes
 from .progress import warn
 
 KEPT = 8  # passes and snapshots that can be gone back to
@@ -21,6 +21,10 @@ KEPT = 8  # passes and snapshots that can be gone back to
 
 class LoaderIsOver(Exception):
     """An iterator that cannot be restarted has ended."""
+
+
+class PassIsOver(Exception):
+    """The pass has no further batch, and the caller wants to know."""
 
 
 @dataclasses.dataclass
@@ -54,6 +58,8 @@ class DataPosition:
         self._generators: List[Any] = []  # states for the loader's own generators, once there is one
         self._passes: List[Pass] = []
         self._snapshots: Dict[int, Any] = {}  # position: state of a loader with state_dict
+        self._in_run_order = False  # a loader has read in the order of the run
+        self._keeps_own_order = False  # an earlier life has read the only part in the order of its loader
 
     # ---- what the engine asks for
 
@@ -72,6 +78,8 @@ class DataPosition:
     def state(self) -> Dict[str, Any]:
         """What another process needs to continue here with an equal loader."""
         kept: Dict[str, Any] = {"partition": self.partition, "partitions": self.partitions, "samples": self.samples}
+        if self._in_run_order:
+            kept["order"] = "run"
         if self._passes:
             current = self._passes[-1]
             kept["pass"] = [current.number, current.start, current.random]
@@ -87,6 +95,9 @@ class DataPosition:
     def load(self, state: Dict[str, Any]) -> None:
         self.partition, self.partitions, self.samples = state["partition"], state["partitions"], state["samples"]
         self._iterator = None
+        self._in_run_order = state.get("order") == "run"
+        # An older release read a single part in the loader's own order. Another order would skip samples of the pass, and repeat others.
+        self._keeps_own_order = self.partitions == 1 and self.samples > 0 and not self._in_run_order
         self._passes = [Pass(*state["pass"])] if "pass" in state else []
         self._snapshots = {self.samples: state["loader"]} if "loader" in state else {}
         self._first, self._generators = [], state.get("generators", [])
@@ -114,14 +125,17 @@ class DataPosition:
         self._generators = []
         return self._counter
 
-    def next(self) -> Any:
-        """The next batch; begins the next pass at the end of one. LoaderIsOver when that is not possible."""
+    def next(self, across: bool = True) -> Any:
+        """The next batch; begins the next pass at the end of one. LoaderIsOver when that is not possible.
+
+        `across`: False raises PassIsOver at the end of a pass; the next call begins the next one.
+        """
         begin = time.monotonic()
         try:
             if self._iterator is None:
                 self._first = []
                 self._open()
-            got = self._take()
+            got = self._take(across)
             self.samples += self._batch_size or self._counter.count(got)[0]
             return got
         finally:
@@ -155,6 +169,31 @@ class DataPosition:
             self._undo, self._counting, self._following = undo, True, loader
         return replaced is not None
 
+    def follow_loop(self, loader: Any) -> bool:
+        """Makes the loader of a trainer read from the place: in the order of the run, or in its own passes where that does not count.
+
+        False: it cannot, and the data is the worker's own. FailedPrecondition: it cannot, and the data is divided.
+        """
+        if self.partitions > 1:
+            return self.follow_run(loader, required=True)
+        if self._reads_in_run_order(loader) and self.follow_run(loader):
+            return True
+        kept = self._passes, self._snapshots
+        self.release()
+        followed = follow_passes(loader, self)
+        if followed is None:
+            return False
+        original, undo = followed
+        self.attach(original)
+        self._passes, self._snapshots = kept  # a trainer that makes a loader for each of its epochs goes on with an equal one
+        self._undo, self._counting, self._following = undo, True, loader
+        return True
+
+    def _reads_in_run_order(self, loader: Any) -> bool:
+        """Whether the data is that of all workers, whose order the run decides. A loader that has all of it may be unable to follow."""
+        shared = self.configuration.get("data", {}).get("mode") == "DATA_MODE_SHARED"
+        return self.partitions > 1 or (shared and not self._keeps_own_order and follows(loader))
+
     def count(self, samples: int) -> None:
         """The loop says that it has taken samples. A loader that follows the run has counted them."""
         if not self._counting:
@@ -172,7 +211,7 @@ class DataPosition:
 
     # ---- passes
 
-    def _take(self) -> Any:
+    def _take(self, across: bool = True) -> Any:
         if self._first:
             return self._first.pop()
         try:
@@ -184,6 +223,8 @@ class DataPosition:
         else:
             if hasattr(self._loader, "__next__"):
                 raise LoaderIsOver
+            if not across:
+                raise PassIsOver
             self._begin_pass(self._passes[-1].number + 1 if self._passes else 0)
         try:
             return next(self._iterator)
@@ -208,10 +249,7 @@ class DataPosition:
         if _places_itself(self._loader):
             self._iterator = iter(self._placed(target))
             return
-        if self.partitions > 1:
-            self._open_part()
-            return
-        if self.divided and self._open_only_part():
+        if self._reads_in_run_order(self._loader) and self._open_part():
             return
         if target in self._snapshots and hasattr(self._loader, "load_state_dict"):
             self._passes = [kept for kept in self._passes if kept.start <= target]
@@ -253,28 +291,19 @@ class DataPosition:
                 self.samples += self._counter.count(self._take())[0]
         self.samples = target
 
-    @property
-    def divided(self) -> bool:
-        """Whether the order of the samples is the run's, also if it has one part only."""
-        return self.partitions > 1 or str(self.configuration.get("data", {}).get("mode", "")).lower().endswith("shared")
-
-    def _open_only_part(self) -> bool:
-        """False: the loader cannot follow the run, and all of the data is this worker's, so the loader's own order does."""
-        if not follows(self._loader):
-            return False
-        self._open_part()
-        return True
-
     def _placed(self, samples: int) -> Any:
         own = self.places()[self._rank]
         return self._loader(own.partition, own.partitions, samples)
 
-    def _open_part(self) -> None:
-        """An iterator over this worker's part of shared data, without an end."""
-        self.release()
+    def _open_part(self) -> bool:
+        """An iterator over this worker's part of shared data, without an end. False: a loader without parts reads the only one."""
+        if not isinstance(self._loader, Original):
+            self.release()
         replaced = self._read_part(self._loader)
         if replaced is None:
-            raise self._no_parts(self._loader)
+            if self.partitions > 1:
+                raise self._no_parts(self._loader)
+            return False
         self._undo, self._batch_size = replaced.undo, replaced.batch_size
         with random_state.Preserved(self._loader):
             self._iterator = iter(self._loader)
@@ -282,9 +311,11 @@ class DataPosition:
         self._first = self._ahead()
         replaced.undo()
         self._undo = None
+        return True
 
     def _read_part(self, loader: Any) -> Optional[Replaced]:
         replaced = replace_sampler(loader, self.places, self._rank)
+        self._in_run_order = replaced is not None
         if replaced is not None and not self._compared:
             self._compared = True
             uneven = uneven_reading(len(loader.dataset), self.partitions, self.configuration)
@@ -309,7 +340,9 @@ class DataPosition:
 
     def _loader_state(self) -> Any:
         """A copy of the loader's state; None when it has none."""
-        if hasattr(self._loader, "state_dict") and hasattr(self._loader, "load_state_dict"):
+        # accelerate's loaders have the functions, and a state only where this attribute is true.
+        keeps = getattr(self._loader, "use_stateful_dataloader", True)
+        if keeps and hasattr(self._loader, "state_dict") and hasattr(self._loader, "load_state_dict"):
             return self._loader.state_dict()
         return None
 

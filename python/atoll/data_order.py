@@ -146,28 +146,10 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
     return Replaced(undo, size)
 
 
-def advance_passes(loader: Any, passes: int) -> bool:
-    """Makes the loader's next pass the one that an equal loader makes after so many passes. False: its orders depend on more."""
-    sampler: Any = getattr(_batch_sampler_of(loader)[0], "sampler", None)
-    kinds = {kind.__name__ for kind in type(sampler).__mro__}
-    if "SequentialSampler" in kinds or (hasattr(sampler, "shuffle") and not sampler.shuffle):
-        return True
-    for name in ("initial_seed", "seed"):  # of accelerate's SeedableRandomSampler and of DistributedSampler, which add the pass to it
-        if isinstance(getattr(sampler, name, None), int) and hasattr(sampler, "set_epoch"):
-            setattr(sampler, name, getattr(sampler, name) + passes)
-            return True
-    if "RandomSampler" in kinds and getattr(sampler, "generator", None) is not None:
-        for _ in range(passes):  # each draws from the sampler's own generator
-            for _ in sampler:
-                pass
-        return True
-    return False
-
-
 def follows(loader: Any) -> bool:
     """Whether replace_sampler would take the loader, and the loader visits every sample."""
-    inner, readers, _ = _batch_sampler_of(loader)
-    if readers > 1 or getattr(loader, "in_order", True) is False or not hasattr(inner, "sampler"):
+    inner = _batch_sampler_of(loader)[0]
+    if getattr(loader, "in_order", True) is False or not hasattr(inner, "sampler"):
         return False
     if not _has_indices(getattr(loader, "dataset", None)):
         return False

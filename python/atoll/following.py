@@ -1,4 +1,4 @@
-"""A DataLoader that follows the run, in a loop that iterates over it by itself.
+"""A DataLoader that follows the run, in a loop that iterates over it by itself: over its part of shared data, or in passes of its own.
 
 Such a loop, that of a trainer for example, holds an iterator that its loader gave it. So the loader gives it one that looks at the place
 before each batch. When the run has moved the worker, it opens the loader again at the new place. Batches that the loader, its processes
@@ -7,8 +7,9 @@ or accelerate have drawn ahead are dropped: nobody has trained on them, and no p
 from __future__ import annotations
 
 import functools
+import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
 
 from . import batch as batches
 from .data_order import Place
@@ -25,10 +26,26 @@ def follow(loader: Any, position: "DataPosition", batch_size: int) -> Callable[[
 
     The loop has the loader already, so it must stay the same object. Python looks for `__iter__` in its class, so it gets another class.
     """
-    kind = getattr(type(loader), "_followed", type(loader))  # its owner may copy the type of a followed loader
+    return _replace_passes(loader, lambda self, iterate: FollowedPass(self, iterate, position, batch_size))
 
-    def passes(self: Any) -> FollowedPass:
-        return FollowedPass(self, functools.partial(kind.__iter__, self), position, batch_size)
+
+def follow_passes(loader: Any, position: "DataPosition") -> Optional[Tuple["Original", Callable[[], None]]]:
+    """Makes every pass over a DataLoader take its batches from `position`, which reads the loader as it was: (that loader, what undoes it).
+
+    None: no DataLoader of torch.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(loader, torch.utils.data.DataLoader):
+        return None
+    original = Original(loader, functools.partial(_kind_of(loader).__iter__, loader))
+    return original, _replace_passes(loader, lambda self, _: LoopPass(self, position))
+
+
+def _replace_passes(loader: Any, make: Callable[[Any, Callable[[], Iterator[Any]]], Any]) -> Callable[[], None]:
+    kind = _kind_of(loader)
+
+    def passes(self: Any) -> Any:
+        return make(self, functools.partial(kind.__iter__, self))
 
     _set_class(loader, type(kind.__name__, (kind,), {"__iter__": passes, "__module__": kind.__module__, "_followed": kind}))
 
@@ -36,6 +53,49 @@ def follow(loader: Any, position: "DataPosition", batch_size: int) -> Callable[[
         _set_class(loader, kind)
 
     return undo
+
+
+def _kind_of(loader: Any) -> Any:
+    return getattr(type(loader), "_followed", type(loader))  # its owner may copy the type of a followed loader
+
+
+class Original:
+    """A followed loader as its owner made it: its own passes, and everything else that it has."""
+
+    def __init__(self, loader: Any, iterate: Callable[[], Iterator[Any]]):
+        self._loader, self._iterate = loader, iterate
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._iterate()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+class LoopPass:
+    """One pass of a loop over a loader whose batches `position` reads, with as many batches as the loader's length says.
+
+    A loader without a length ends it where its own pass ends.
+    """
+
+    def __init__(self, loader: Any, position: "DataPosition"):
+        self._position, self._left, self._given = position, _length_of(loader), False
+
+    def __iter__(self) -> "LoopPass":
+        return self
+
+    def __next__(self) -> Any:
+        from .data import PassIsOver
+        if self._left == 0:
+            raise StopIteration
+        try:
+            batch = self._position.next(across=self._left is not None or not self._given)
+        except PassIsOver:
+            raise StopIteration from None
+        self._given = True
+        if self._left is not None:
+            self._left -= 1
+        return batch
 
 
 class FollowedPass:

@@ -14,7 +14,7 @@ except ImportError:
     from pytorch_lightning.callbacks import Callback  # type: ignore[assignment]
 
 from . import batch as batches
-from .data_order import follows, with_length_fingerprint
+from .data_order import with_length_fingerprint
 from .errors import InvalidArgument
 from .joining import join
 from .run import Run
@@ -98,14 +98,16 @@ class AtollCallback(Callback):
                                   f"for one for max_batches_per_step={most}: give AtollCallback(..., max_batches_per_step={accumulated})")
 
     def _follow(self, trainer: Any) -> None:
-        """Makes the Trainer's loader read this worker's part of shared data."""
+        """Makes the Trainer's loader read from this worker's place in the data."""
         self._followed = trainer.train_dataloader
         self._counter = batches.BatchCounter(self._followed)
         if self.run is None or not self.run.running:
             return
-        if self.run.partitions == 1 and not (self.run.divided and follows(self._followed)):
+        # The Trainer takes batches ahead from a loader without a length, so these would be counted too early.
+        if self.run.partitions == 1 and not hasattr(getattr(self._followed, "dataset", None), "__len__"):
             return
-        self.run.follow_run(self._followed, required=True)
+        if not self.run.follow_data(self._followed):
+            return
         # The Trainer opened the loader before it called this callback.
         fetcher = getattr(trainer.fit_loop, "_data_fetcher", None)
         if fetcher is not None:

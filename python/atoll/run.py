@@ -102,6 +102,14 @@ class Run:
         """
         return self._data.follow_run(loader, required)
 
+    def follow_data(self, loader: Any) -> bool:
+        """For callbacks: makes the loader of a trainer read from this worker's place, in shared and in local data.
+
+        Local data is read in the loader's own passes. The first batch comes after the samples that earlier lives have taken. False: no
+        DataLoader, and unchanged. FailedPrecondition: the data is divided, and the loader has no parts.
+        """
+        return self._data.follow_loop(loader)
+
     def report(self, loss: Any = None, tokens: Optional[int] = None) -> None:
         """What the package cannot see of the current step: its loss, mean per token, and the tokens that it used in all.
 
@@ -161,11 +169,6 @@ class Run:
     def partitions(self) -> int:
         """The number of parts; 1 where every worker has its own data."""
         return self._data.partitions
-
-    @property
-    def divided(self) -> bool:
-        """Whether the order of the samples is the run's: data.mode is shared."""
-        return self._data.divided
 
     @property
     def samples(self) -> int:

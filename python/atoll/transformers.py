@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List, Optional
 from transformers import Trainer, TrainerCallback
 
 from . import batch as batches
-from .data_order import advance_passes, follows, with_length_fingerprint
+from .data_order import with_length_fingerprint
 from .errors import FailedPrecondition
 from .joining import join
 from .run import Run
@@ -32,7 +32,6 @@ class AtollCallback(TrainerCallback):
         self.run: Optional[Run] = None
         self._coordinator, self._options = coordinator, options
         self._counter: Any = None
-        self._loader: Any = None
         self._guarded = False  # this callback sees training that raises, and the end of training before the Trainer loads a checkpoint
         _guard_trainers()
 
@@ -50,17 +49,12 @@ class AtollCallback(TrainerCallback):
         self.run = join(self._coordinator, model, optimizer, **with_length_fingerprint(self._options, train_dataloader))
         try:
             self._counter = model.register_forward_pre_hook(self._count, with_kwargs=True)
-            self._find_place(train_dataloader, args)
+            self._find_place(train_dataloader)
         except BaseException:
             self._abandon()
             raise
         if not self.run.running:
             control.should_training_stop = True
-        return control
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        if self._loader is not None:
-            self._loader.skip_batches, self._loader = 0, None  # only of the first pass
         return control
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> Any:
@@ -99,35 +93,13 @@ class AtollCallback(TrainerCallback):
             samples, tokens = batches.count(keywords or arguments, self.run.context)
             self.run.count_batch(tokens, samples)
 
-    def _find_place(self, loader: Any, args: Any) -> None:
-        """With shared data the loader follows the run. With local data it begins in the pass, and at the batch, that earlier lives have
-        reached."""
+    def _find_place(self, loader: Any) -> None:
+        """The Trainer's loader follows the run. With local data it goes on in its own passes, where earlier lives have stopped."""
         assert self.run is not None
-        if self.run.partitions > 1:
-            self.run.follow_run(loader, required=True)
+        if loader is None or self.run.follow_data(loader) or not self.run.samples:
             return
-        if self.run.divided and follows(loader) and self.run.follow_run(loader):
-            return
-        per_batch = max(1, args.train_batch_size * self._ranks())
-        done = self.run.samples // per_batch
-        if not done or loader is None:
-            return
-        try:
-            passes, done = divmod(done, max(1, len(loader)))
-        except TypeError:
-            passes = 0
-        if passes and not advance_passes(loader, passes):
-            warnings.warn(f"this worker has read its data {passes} times, and the order of the Trainer's loader in the next pass is not known: "
-                          "samples of this pass may be read twice or not at all", stacklevel=2)
-        if hasattr(loader, "skip_batches"):
-            loader.skip_batches, self._loader = done, loader
-        else:
-            warnings.warn(f"the Trainer's loader cannot skip the {done} batches that this worker has taken before: they are read again",
-                          stacklevel=2)
-
-    def _ranks(self) -> int:
-        from .distributed import find_island
-        return find_island(self._options.get("island", "auto")).size
+        warnings.warn(f"the Trainer's loader is a {type(loader).__name__}, no DataLoader of torch: the {self.run.samples} samples that this "
+                      "worker has taken before are read again", stacklevel=2)
 
 
 def _guard_trainers() -> None:

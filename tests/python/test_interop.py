@@ -207,6 +207,22 @@ class TransformersTest(RunTest):
                         order = iter(PartitionSampler(16, int(self.callback.run.config["config"]["run"]["seed"]), 0, 1, 0))
                         self.assertEqual(trained, [next(order) for _ in range(64)])
 
+    def test_lives_that_end_within_a_later_pass(self):
+        """No pass skips a sample or repeats one, where all samples are one part. The last batch of a pass is smaller."""
+        for data in ({"mode": "local"}, {"mode": "shared", "partitions": 1}):
+            with self.subTest(**data):
+                hub = self.coordinator(rounds=100, steps=2, batch=4, learning_rate=0.01, model={"external": {"context": 16}}, data=data)
+                trained = []
+                for steps in (9, 2, 7, 10):
+                    model = tiny_gpt2()
+                    seen = record_training(model)
+                    self.trainer(hub, model, data=Numbered(26), max_steps=steps).train()
+                    trained += seen
+                passes = [trained[at:at + 26] for at in (0, 26, 52, 78)]
+                self.assertEqual([sorted(one) for one in passes], 4 * [list(range(26))])
+                self.assertEqual(len({tuple(one) for one in passes}), 4)
+            self.fresh()
+
     def test_a_dropped_round_is_trained_on_again(self):
         hub = self.shared(rounds=4, samples_per_step=2)
         model = tiny_gpt2()
@@ -588,6 +604,22 @@ class LightningTest(RunTest):
 
     def test_batches_that_processes_have_drawn_ahead_are_dropped(self):
         self.follows_the_run(workers=2)
+
+    def test_lives_that_end_within_a_later_pass(self):
+        """As the Trainer of Hugging Face."""
+        for data in ({"mode": "local"}, {"mode": "shared", "partitions": 1}):
+            for more in ({}, {"reload_dataloaders_every_n_epochs": 1}):
+                with self.subTest(**data, **more):
+                    hub = self.coordinator(rounds=100, steps=2, batch=2, data=data)
+                    trained = []
+                    for steps in (40, 8, 41, 39):
+                        module = Counted(0)
+                        self.fit(hub, module, max_steps=steps, **more)
+                        trained += module.trained
+                    passes = [trained[at:at + 64] for at in range(0, 256, 64)]
+                    self.assertEqual([sorted(one) for one in passes], 4 * [list(range(64))])
+                    self.assertEqual(len({tuple(one) for one in passes}), 4)
+                self.fresh()
 
     def test_a_loader_that_is_made_for_each_epoch_follows_too(self):
         self.follows_the_run(reload_dataloaders_every_n_epochs=1, limit_train_batches=5)

@@ -19,7 +19,7 @@ import numpy
 import torch
 
 import atoll
-from atoll.data_order import SampleOrder, uneven_reading
+from atoll.data_order import PartitionSampler, SampleOrder, uneven_reading
 from atoll.signals import SIGNALS, DrainOnSignal
 from fixture import HERE, Coordinator, RunTest, config, python_environment, wait_for
 
@@ -426,6 +426,27 @@ class RunSemantics(RunTest):
         for partition, indices in taken.items():
             order = iter(PartitionSampler(40, int(seed), partition, 4, 0))
             self.assertEqual(indices, [next(order) for _ in indices])
+
+    def test_a_single_part_has_the_order_of_the_run(self):
+        """A worker in C++ would read the same samples. A loader that has no parts keeps its order."""
+        hub = self.coordinator(rounds=4, steps=2, data={"mode": "shared", "partitions": 1})
+        model, optimizer = model_and_optimizer()
+        seen, numbers = [], torch.utils.data.TensorDataset(torch.arange(9.0).view(-1, 1).expand(9, 4), torch.zeros(9, 1))
+        for steps in (3, 5):
+            with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+                for batch in itertools.islice(run.steps(torch.utils.data.DataLoader(numbers, batch_size=3, shuffle=True)), steps):
+                    seen += batch[0][:, 0].int().tolist()
+                    take_step(model, optimizer, batch)
+                seed = int(run.config["config"]["run"]["seed"])
+        self.assertEqual(seen, list(itertools.islice(PartitionSampler(9, seed, 0, 1, 0), 24)))
+        self.fresh()
+        hub = self.coordinator(rounds=2, steps=2, data={"mode": "shared", "partitions": 1})
+        batches, taken = [(torch.full((3, 4), float(number)), torch.zeros(3, 1)) for number in range(4)], []
+        with atoll.join(hub.data, model, optimizer, **self.options()) as run:
+            for batch in run.steps(batches):
+                taken.append(int(batch[0][0, 0]))
+                take_step(model, optimizer, batch)
+        self.assertEqual(taken, [0, 1, 2, 3])
 
     def test_the_loops_own_loader_may_be_read_besides(self):
         """A pass of its length, which no position counts: the run's own reading goes on as if nothing had been."""

@@ -294,6 +294,29 @@ class PositionTest(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "reads part 1 of 3, and this loader has no parts: it is a list. Use .*data.mode: local"):
             position.next()
 
+    def test_a_single_part_keeps_the_order_in_which_an_earlier_release_began(self):
+        """Another order within a pass would skip samples and repeat others."""
+        configuration = {"data": {"mode": "DATA_MODE_SHARED"}}
+        begun = DataPosition()  # without a configuration it reads as earlier releases did
+        loader = numbers(size=24, batch_size=2, shuffle=True)
+        begun.attach(loader)
+        taken = [begun.next().tolist() for _ in range(5)]
+        kept = begun.state()
+        self.assertNotIn("order", kept)
+        for _ in range(2):  # also in the life after the next
+            later = DataPosition()
+            later.configuration = configuration
+            later.load(kept)
+            later.attach(numbers(size=24, batch_size=2, shuffle=True))
+            taken += [later.next().tolist() for _ in range(3)]
+            kept = later.state()
+        self.assertEqual(len({sample for batch in taken for sample in batch}), 22)
+        fresh = DataPosition()
+        fresh.configuration = configuration
+        fresh.attach(loader)
+        self.assertEqual(fresh.next().tolist(), [SampleOrder(24, 0).at(position) for position in (0, 1)])
+        self.assertEqual(fresh.state()["order"], "run")
+
     def following(self, loader, partition=1, partitions=3):
         position = DataPosition()
         position.seed = 7
