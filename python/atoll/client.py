@@ -149,7 +149,6 @@ class Client:
 
     def next(self, timeout_seconds: float = -1.0) -> Optional[Event]:
         """Waits for the next event; None when the timeout is over. A negative timeout never ends."""
-        self._release_views()
         record = self._library.next(self._open(), timeout_seconds)
         if record is None:
             return None
@@ -168,11 +167,14 @@ class Client:
     def answer(self, outcome: Outcome = Outcome.DONE, *, message: str = "", loss: float = float("nan"),
                gradient_norm: float = float("nan"), data_seconds: float = 0.0, tokens: int = 1, samples: int = 0,
                optimizer_steps: int = 0, state: Optional[bytearray] = None, state_kind: str = "") -> None:
-        """Answers the event that next() returned last. Its views are released: an array that was made of one must not be used any more."""
-        self._release_views()
+        """Answers the event that next() returned last. Its views are released: an array that was made of one must not be used any more.
+
+        An answer that is rejected leaves the event and its views as they were.
+        """
         self._library.answer(self._open(), int(outcome), message, state, state_kind, loss=loss, gradient_norm=gradient_norm,
                              data_seconds=data_seconds, tokens=whole_number("tokens", tokens), samples=whole_number("samples", samples),
                              optimizer_steps=whole_number("optimizer_steps", optimizer_steps))
+        self._release_views()
 
     def run(self) -> Dict[str, Any]:
         """The run as it was joined: its name, id and configuration, the worker's name. Empty before JOINED."""

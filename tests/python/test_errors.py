@@ -1,5 +1,7 @@
 """Each message of bad input: what failed, on what, and what to do."""
 import contextlib
+import os
+import pathlib
 import shutil
 import threading
 import unittest
@@ -11,8 +13,16 @@ import torch
 import atoll
 from atoll import _library
 from atoll.client import Client, EventKind, Outcome, TensorSpec
-from fixture import PATIENCE_S, RunTest, config, engine_of
+from fixture import PATIENCE_S, RunTest, config, engine_of, wait_for
 from test_run import loader, model_and_optimizer, take_step
+
+
+def running(process):
+    """Whether it runs, and is no zombie."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class ErrorsTest(RunTest):
@@ -171,6 +181,50 @@ class ErrorsTest(RunTest):
         event = client.next()
         self.assertIs(event.kind, EventKind.END)
         self.assertIn("odd: \\udc80 \\x00 \u00e9 end", event.text)
+
+    def test_views_end_with_the_answer(self):
+        """The memory of a view was freed by close(), and reading it crashed the interpreter."""
+        for closes in (False, True):
+            hub = self.coordinator(rounds=3, steps=1)
+            client = Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (4,))])
+            self.addCleanup(client.close)
+            event = client.next()
+            while event.kind is not EventKind.READ:
+                client.answer()
+                event = client.next()
+            view = event.pieces[0].values
+            with self.assertRaises(atoll.InvalidArgument):
+                client.answer(tokens=-1)
+            view[:] = memoryview(numpy.arange(4, dtype=numpy.float32))  # the event is not answered
+            client.close() if closes else client.answer()
+            for use in (lambda view=view: view[0], lambda view=view: view.__setitem__(0, 7.0), lambda view=view: list(view)):
+                with self.assertRaisesRegex(ValueError, "released"):
+                    use()
+            client.close()
+            self.fresh()
+
+    def test_arrays_of_views_outlive_the_client(self):
+        hub = self.coordinator(rounds=3, steps=1)
+        client = Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (4,))])
+        self.addCleanup(client.close)
+        event = client.next()
+        while event.kind is not EventKind.READ:
+            client.answer()
+            event = client.next()
+        array, part = numpy.asarray(event.pieces[0].values), event.pieces[0].values[2:]
+        array[:] = 5
+        engine = engine_of(os.getpid())
+        closed = []
+        with mock.patch.object(_library.Library, "close", lambda library, handle, close=_library.Library.close: closed.append(
+                close(library, handle))):
+            with self.assertWarnsRegex(UserWarning, "still in use after Client.close"):
+                client.close()
+            wait_for(lambda: not running(engine), "the engine to end")
+            self.assertEqual((array.tolist(), part[0], closed), ([5.0, 5.0, 5.0, 5.0], 5.0, []))
+            del array, event
+            self.assertEqual((part[1], closed), (5.0, []))
+            del part
+            self.assertEqual(closed, [None])
 
     def client_options(self):
         return {"state_dir": self.folder / "state", "name": "w0", "log_file": self.folder / "log"}
