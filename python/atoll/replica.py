@@ -1,10 +1,10 @@
 """Carries out the engine's events on a model, its optimizer and its data. Every rank of an island has one."""
 from __future__ import annotations
 
-import math
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import random_state, state
+from ._counts import SHOWN
 from .client import Event, EventKind, Outcome
 from .data import DataPosition
 from .distributed import Island
@@ -15,7 +15,7 @@ from .progress import warn
 from .ranks import Agreement
 
 STATE_VERSION = 1
-SHOWN = 100  # characters of a value in a message
+LARGEST_LOSS = 1e30  # in magnitude, of an evaluation
 
 
 def message_of(event: Event) -> Dict[str, Any]:
@@ -184,10 +184,10 @@ class Replica:
         if failed:
             raise FailedPrecondition("the evaluation function failed on another rank of this worker: its own error says why")
         mean = weighted / total
-        if not math.isfinite(mean):
-            return {"outcome": Outcome.NOT_FINITE, "loss": mean, "message": f"the evaluation function returned {mean}"}
+        if not abs(mean) <= LARGEST_LOSS:  # NaN too
+            return {"outcome": Outcome.NOT_FINITE, "loss": mean,
+                    "message": f"the evaluation function returned {mean}: a loss is a finite number of at most {LARGEST_LOSS:g} in magnitude"}
         return {"loss": mean, "tokens": int(total)}
-
 
     def _evaluated(self, max_batches: int) -> Tuple[float, int]:
         """Loss and tokens of the caller's function on this rank. What it changes would look like training."""
@@ -235,6 +235,8 @@ def _loss_and_tokens(result: Any) -> Tuple[float, int]:
     """What the caller's evaluation function returned. InvalidArgument says what that was."""
     loss, tokens = result if isinstance(result, tuple) and len(result) == 2 else (result, 1)
     try:
+        if int(tokens) < 0:
+            raise ValueError("the tokens are negative")
         return float(loss), max(1, int(tokens))
     except (TypeError, ValueError, RuntimeError, OverflowError) as failure:  # RuntimeError: a tensor of several values
         shown = repr(result)

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ._counts import LARGEST_COUNT, whole_number
+from ._counts import LARGEST_COUNT, number, whole_number
 from .client import EndReason
 from .data import DataPosition, LoaderIsOver
 from .errors import FailedPrecondition, InvalidArgument
@@ -77,8 +77,8 @@ class Run:
         of its batches itself. A step that a GradScaler skipped does not count.
         """
         self._check_open()
-        self._take_samples(1 if samples is None else samples)
         self.report(loss, tokens)
+        self._take_samples(1 if samples is None else samples)
         if not self._inner.hooked and self._session.step is not None:
             # NaN: the loss is not known. The push is checked in every case.
             self._stepped = {"finite": self._loss is None or not math.isinf(self._loss), "norm": math.nan}
@@ -115,15 +115,14 @@ class Run:
 
         Without it the loss is the sum of what backward() was called on, and the tokens are counted in the batches.
         """
-        if loss is not None:
-            self._loss = float(loss.detach() if hasattr(loss, "detach") else loss)
-        if tokens is not None:
-            self._tokens = whole_number("tokens", tokens)
+        mean = self._loss if loss is None else number("loss", loss)
+        self._tokens = self._tokens if tokens is None else whole_number("tokens", tokens)
+        self._loss = mean
 
     def suggest_loss(self, loss: float) -> None:
         """For callbacks: the loss of the current step, unless report() gave one. It counts more than a closure's result."""
         if self._loss is None:
-            self._loss = float(loss)
+            self._loss = number("loss", loss)
 
     loss = property(None, report, doc="Assigning it is report().")
 
@@ -392,3 +391,6 @@ class Run:
     def _check_open(self) -> None:
         if self._closed:
             raise context_ended()
+        if os.getpid() != self._process:
+            raise FailedPrecondition(f"this process is a fork of the one that joined the run (process {self._process}), and only that one has "
+                                     "the worker: train there, or call atoll.join here with another name and state_dir")

@@ -327,7 +327,12 @@ class ErrorsTest(RunTest):
                     run.step(**{"samples": 3, "tokens": 3, name: value})
             with self.assertRaisesRegex(atoll.InvalidArgument, "samples is -1"):
                 run.count_batch(3, -1)
-            run.step(tokens=3.0, samples=numpy.int32(3))
+            for loss, text in (("a", "'a'"), (1j, "1j"), (torch.ones(2), r"tensor\(\[1., 1.\]\)"), ([1.0], r"\[1.0\]")):
+                for report in (run.report, run.suggest_loss, run.step):
+                    with self.assertRaisesRegex(atoll.InvalidArgument, f"loss is {text}: give one number, or a tensor of one value"):
+                        report(loss)
+            self.assertEqual(run.samples, 0)
+            run.step(tokens=3.0, samples=numpy.int32(3), loss=torch.tensor([2.0]))
             with self.assertRaisesRegex(atoll.InvalidArgument, "which with the [0-9]+ samples before is more than"):
                 run.step(samples=2 ** 63 - 2, tokens=3)
             run.step(tokens=torch.tensor(3), samples=3)
@@ -402,7 +407,7 @@ class ErrorsTest(RunTest):
     def test_what_an_evaluation_function_returns(self):
         for returned, text in ((None, "None, a NoneType"), ([1.0, 2], r"\[1.0, 2\], a list"), ((1.0, 2, 3), r"\(1.0, 2, 3\), a tuple"),
                                (torch.zeros(2), r"tensor\(\[0., 0.\]\), a Tensor"), ((1.0, None), r"\(1.0, None\), a tuple"),
-                               ("x" * 1000, r"'x{99}\.\.\., a str")):
+                               ((1.0, -5), r"\(1.0, -5\), a tuple"), ("x" * 1000, r"'x{99}\.\.\., a str")):
             hub = self.coordinator(rounds=3, steps=2)
             with self.assertRaisesRegex(atoll.InvalidArgument, f"the evaluation function returned {text}: return the mean loss as one number, or "
                                         r"the pair \(loss, tokens\)"):
@@ -413,6 +418,17 @@ class ErrorsTest(RunTest):
             hub.stop(9)
             for state in ("coordinator", "state-w0"):
                 shutil.rmtree(self.folder / state, ignore_errors=True)
+
+    def test_a_loss_of_an_evaluation_that_is_too_large(self):
+        """It counts as one that is not finite: the version has no loss, and the run goes on."""
+        hub = self.coordinator(rounds=2, steps=2, evaluation={"every": 1, "by": "worker"})
+        model, optimizer = model_and_optimizer()
+        with self.join(hub.data, model, optimizer, evaluate=lambda *_: 1e31) as run:
+            for batch in run.steps(loader()):
+                take_step(model, optimizer, batch)
+        self.assertEqual(run.end_reason, atoll.EndReason.FINISHED)
+        self.assertNotIn(1e31, [point["value"] for point in hub.metrics()])
+        self.assertIn("returned 1e+31: a loss is a finite number of at most 1e+30 in magnitude", self.log("w0.log"))
 
     def test_an_engine_that_dies_is_reported(self):
         import os
