@@ -34,8 +34,9 @@ struct ServingOptions {
   /// Contributions whose norm is above this are refused as not finite.
   double max_contribution_norm = kMaxContributionNorm;
   /// A worker may consist of so many processes, and its contribution then counts that many times the tokens
-  /// of one. A worker with more cannot join.
-  uint32_t max_ranks = 8;
+  /// of one. A worker with more cannot join. The program's default is another one
+  /// (server/program/security.h).
+  uint32_t max_ranks = 1;
 };
 
 struct CoordinatorOptions : ServingOptions {
