@@ -32,7 +32,8 @@ evaluation: {every: 1}
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SECONDS = 16
 # What a healthy run has nothing of, or one without TLS, privacy, overlap and tasks, whose workers do not measure their device. The rest must answer.
-QUIET = {"Exchange threads", "Scores of tasks", "Model FLOPs utilization", "Rounds discarded", "Full in", "Certificate ends in", "Certificate files", "Privacy spent"}
+QUIET = {"Exchange threads", "Scores of tasks", "Model FLOPs utilization", "Rounds discarded",
+         "Full in", "Certificate ends in", "Certificate files", "Privacy spent"}
 OPENED = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
