@@ -20,17 +20,17 @@ endif()
 
 # atoll_use_c10d(target source): c10d in this source of the target, with NCCL where LibTorch and its headers are there.
 function(atoll_use_c10d target source)
-  set(switches USE_C10D_GLOO)
+  set(switches -DUSE_C10D_GLOO)
   target_link_libraries(${target} PUBLIC ${ATOLL_GLOO_LIBRARY})
   target_include_directories(${target} SYSTEM PRIVATE ${ATOLL_GLOO_INCLUDE})
   if(TORCH_CUDA_LIBRARIES)
     find_path(ATOLL_NCCL_INCLUDE nccl.h)
     if(ATOLL_NCCL_INCLUDE AND EXISTS ${ATOLL_C10D_INCLUDE}/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp)
-      list(APPEND switches USE_C10D_NCCL)
+      list(APPEND switches -DUSE_C10D_NCCL)
       target_include_directories(${target} SYSTEM PRIVATE ${ATOLL_NCCL_INCLUDE})
     endif()
   endif()
   # The target's other sources share a precompiled header without the switches.
   set_source_files_properties(${source} PROPERTIES
-    COMPILE_DEFINITIONS "${switches}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+    COMPILE_OPTIONS "${switches}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -272,10 +272,10 @@ class Run:
 
     def _begin_step(self) -> None:
         self._loss = None
-        self._tokens = 0
+        self._tokens: int = 0
         self._batches = 0
         self._began = time.monotonic()
-        self._version = 0
+        self._version: int = 0
 
     def _advance(self) -> bool:
         """Answers the step that was taken, and serves events until the next is due."""

@@ -18,8 +18,8 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "worker/torch/device.h"
+#include "worker/torch/rank_backend.h"
 #include "worker/torch/rank_collectives.h"
-#include "worker/torch/rank_group.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
@@ -177,7 +177,7 @@ absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c
 
 absl::Status CheckRankSupport() { return absl::OkStatus(); }
 
-absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOptions& options) {
+absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions& options) {
   const std::string place = absl::StrCat(options.host, ":", options.port);
   try {
     c10d::TCPStoreOptions store;
@@ -197,8 +197,8 @@ absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOption
   }
 }
 
-absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const std::shared_ptr<RankStore>& store,
-                                                             const RankGroupOptions& options) {
+absl::StatusOr<std::unique_ptr<RankGroup>> ConnectRanks(const std::shared_ptr<RankStore>& store,
+                                                        const RankGroupOptions& options) {
   const auto& c10d_store = static_cast<const C10dStore&>(*store).store();
   return CatchTorch("connecting the ranks", [&]() -> absl::StatusOr<std::unique_ptr<RankGroup>> {
     ATOLL_ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));

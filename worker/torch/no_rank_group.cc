@@ -1,5 +1,5 @@
 // In the place of c10d_group.cc where LibTorch has no Gloo, or Gloo's headers are missing.
-#include "worker/torch/rank_group.h"
+#include "worker/torch/rank_backend.h"
 
 namespace atl {
 
@@ -9,12 +9,12 @@ absl::Status CheckRankSupport() {
       "libgloo-dev and build it again");
 }
 
-absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOptions& /*options*/) {
+absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions& /*options*/) {
   return CheckRankSupport();
 }
 
-absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const std::shared_ptr<RankStore>& /*store*/,
-                                                             const RankGroupOptions& /*options*/) {
+absl::StatusOr<std::unique_ptr<RankGroup>> ConnectRanks(const std::shared_ptr<RankStore>& /*store*/,
+                                                        const RankGroupOptions& /*options*/) {
   return CheckRankSupport();
 }
 

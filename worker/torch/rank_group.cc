@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "worker/torch/rank_backend.h"
 #include "worker/torch/rank_collectives.h"
 #include "worker/torch/torch_status.h"
 
@@ -11,6 +12,15 @@ RankGroup::RankGroup(uint32_t rank, uint32_t size, std::unique_ptr<RankCollectiv
     : rank_(rank), size_(size), collectives_(std::move(collectives)) {}
 
 RankGroup::~RankGroup() = default;
+
+absl::StatusOr<std::shared_ptr<RankStore>> RankStore::Open(const RankStoreOptions& options) {
+  return OpenRankStore(options);
+}
+
+absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const std::shared_ptr<RankStore>& store,
+                                                             const RankGroupOptions& options) {
+  return ConnectRanks(store, options);
+}
 
 absl::Status RankGroup::BroadcastFromFirst(std::span<float> values) {
   return CatchTorch("sharing values with the other ranks", [&] {
