@@ -116,7 +116,8 @@ class Run:
         Without it the loss is the sum of what backward() was called on, and the tokens are counted in the batches.
         """
         mean = self._loss if loss is None else number("loss", loss)
-        self._tokens = self._tokens if tokens is None else whole_number("tokens", tokens)
+        if tokens is not None:
+            self._tokens = whole_number("tokens", tokens)
         self._loss = mean
 
     def suggest_loss(self, loss: float) -> None:
@@ -272,7 +273,7 @@ class Run:
 
     def _begin_step(self) -> None:
         self._loss = None
-        self._tokens: int = 0
+        self._tokens = 0
         self._batches = 0
         self._began = time.monotonic()
         self._version: int = 0
