@@ -25,6 +25,15 @@ def running(process):
         return False
 
 
+def until_read(client):
+    """The first event that asks for values; those before it are answered."""
+    event = client.next()
+    while event.kind is not EventKind.READ:
+        client.answer()
+        event = client.next()
+    return event
+
+
 class ErrorsTest(RunTest):
     def join(self, address, model=None, optimizer=None, name="w0", **more):
         if model is None:
@@ -188,10 +197,7 @@ class ErrorsTest(RunTest):
             hub = self.coordinator(rounds=3, steps=1)
             client = Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (4,))])
             self.addCleanup(client.close)
-            event = client.next()
-            while event.kind is not EventKind.READ:
-                client.answer()
-                event = client.next()
+            event = until_read(client)
             view = event.pieces[0].values
             with self.assertRaises(atoll.InvalidArgument):
                 client.answer(tokens=-1)
@@ -207,10 +213,7 @@ class ErrorsTest(RunTest):
         hub = self.coordinator(rounds=3, steps=1)
         client = Client({"coordinator": hub.data, **self.client_options()}, [TensorSpec("w", (4,))])
         self.addCleanup(client.close)
-        event = client.next()
-        while event.kind is not EventKind.READ:
-            client.answer()
-            event = client.next()
+        event = until_read(client)
         array, part = numpy.asarray(event.pieces[0].values), event.pieces[0].values[2:]
         array[:] = 5
         engine = engine_of(os.getpid())
