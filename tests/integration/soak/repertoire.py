@@ -235,3 +235,12 @@ class Repertoire:
     def do_metrics(self):
         return self.gives("metrics") and self.gives("metrics", "export", "--format", "csv", "--out",
                                                     str(self.run.folder / "metrics.csv"))
+
+    def do_compare(self):
+        """The run as it is now, and as it was a moment ago."""
+        file = str(self.run.folder / "earlier.jsonl")
+        if not self.gives("metrics", "export", "--format", "jsonl", "--out", file):
+            return False
+        text = self.run.ctl("compare", f"now={self.run.admin}", f"earlier={file}", "--axis", "rounds", "--loss", "training", "--json")
+        curves = json.loads(text)["runs"] if text else []
+        return {curve["name"] for curve in curves} == {"now", "earlier"} and all(curve["points"] for curve in curves)
