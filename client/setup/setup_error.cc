@@ -17,12 +17,16 @@ absl::Status WithExitCode(absl::Status status, ExitCode code) {
   return status;
 }
 
-ExitCode SetupExitCode(const absl::Status& status) {
+std::optional<ExitCode> GivenExitCode(const absl::Status& status) {
   const auto payload = status.GetPayload(kExitCodeUrl);
   int code = 0;
   if (payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code))
     return static_cast<ExitCode>(code);
-  return LocalExitCode(status);
+  return std::nullopt;
+}
+
+ExitCode SetupExitCode(const absl::Status& status) {
+  return GivenExitCode(status).value_or(LocalExitCode(status));
 }
 
 }  // namespace atl

@@ -118,9 +118,9 @@ class EvalTest(unittest.TestCase):
             subprocess.run([self.programs / "atoll-data", "tokenize", *arguments, "--out", name, "text.txt"], check=True, cwd=self.folder,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.tasks("--model", "model", "--data", "bpe")
-        said = self.eval("--model", "model", "--data", "bytes", code=2)
+        said = self.eval("--model", "model", "--data", "bytes", code=6)
         self.assertIn("bytes: its tokens are those of the tokenizer 'bytes', and model is measured with", said)
-        said = self.eval("--model", "model", "--tokenizer", "bytes", "--data", "bpe", code=2)
+        said = self.eval("--model", "model", "--tokenizer", "bytes", "--data", "bpe", code=6)
         self.assertIn("model is measured with 'bytes'", said)
         warned = subprocess.run([self.programs / "atoll-model", "eval", "--model", "model", "--tokenizer", "bytes", "--text", "text.txt"],
                                 capture_output=True, text=True, timeout=120, check=True, cwd=self.folder).stderr
@@ -183,7 +183,12 @@ class EvalTest(unittest.TestCase):
         self.write("bad.jsonl", '{"ctx_a": 3}\n')
         self.assertIn("needs something to measure", self.eval("--model", "model", code=2))
         self.assertIn("text.txt cannot be turned into tokens: name the tokenizer's file", self.eval("--model", "model", "--text", "text.txt", code=2))
-        self.assertIn('bad.jsonl, line 1: "activity_label" is missing', self.eval("--model", "model", "--hellaswag", "bad.jsonl", code=2))
+        self.assertIn('bad.jsonl, line 1: "activity_label" is missing', self.eval("--model", "model", "--hellaswag", "bad.jsonl", code=6))
+        weights = (self.folder / "model/model.safetensors").read_bytes()
+        (self.folder / "cut").mkdir()
+        self.write("cut/config.json", (self.folder / "model/config.json").read_text())
+        (self.folder / "cut/model.safetensors").write_bytes(weights[:-1])
+        self.assertIn("cut/model.safetensors", self.eval("--model", "cut", "--tokenizer", "bytes", "--text", "text.txt", code=6))
         self.assertIn("absent.bin", self.eval("--model", "model", "--data", "absent.bin", code=6))
         self.assertIn("absent", self.eval("--model", "absent", "--text", "text.txt", code=6))
         self.assertIn("--stride 65: model sees 64 tokens", self.eval("--model", "model", "--tokenizer", "bytes", "--text", "text.txt", "--stride", 65, code=2))

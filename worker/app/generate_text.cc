@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "client/sync/rejection.h"
 #include "common/status.h"
 #include "worker/app/commands.h"
 #include "worker/app/loaded_model.h"
@@ -82,7 +81,7 @@ ExitCode GenerateText(const GenerateFlags& flags, const Logger& log) {
       flags.prompt_tokens.empty() ? GenerateWords(flags, log) : GenerateNumbers(flags, log);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
-  return flags.source.files.empty() ? ExitCodeOf(status) : LocalExitCode(status);
+  return ModelExitCode(status, !flags.source.files.empty());
 }
 
 }  // namespace atl

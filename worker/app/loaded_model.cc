@@ -6,7 +6,9 @@
 #include "client/rpc/channel.h"
 #include "client/rpc/grpc_connection.h"
 #include "client/rpc/stored_reader.h"
+#include "client/setup/setup_error.h"
 #include "client/sync/load_published.h"
+#include "client/sync/rejection.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/file.h"
@@ -50,7 +52,15 @@ absl::StatusOr<LoadedModel> Build(const ModelSource& source, const RunOptions& r
   return model;
 }
 
-/// The run of a folder: its model, and nothing else.
+/// The run of a folder of transformers: its model, and nothing else.
+absl::StatusOr<RunOptions> RunOfConfigFile(const std::string& folder) {
+  ATOLL_ASSIGN_OR_RETURN(const ModelFiles files, ModelFiles::Open(folder));
+  RunOptions run;
+  run.inner.batch = 1;
+  ATOLL_ASSIGN_OR_RETURN(run.model, ModelOfHfConfig(files.config()->text, files.config()->path));
+  return run;
+}
+
 absl::StatusOr<RunOptions> RunOfFolder(const ModelSource& source) {
   if (!FileExists(source.files)) {
     return absl::NotFoundError(absl::StrFormat("--model %s: there is no such file or folder", source.files));
@@ -61,10 +71,8 @@ absl::StatusOr<RunOptions> RunOfFolder(const ModelSource& source) {
         "configuration too (--config), or a folder with config.json (atollctl export --format hf)",
         source.files));
   }
-  ATOLL_ASSIGN_OR_RETURN(const ModelFiles files, ModelFiles::Open(source.files));
-  RunOptions run;
-  run.inner.batch = 1;
-  ATOLL_ASSIGN_OR_RETURN(run.model, ModelOfHfConfig(files.config()->text, files.config()->path));
+  auto run = RunOfConfigFile(source.files);
+  if (!run.ok()) return WithExitCode(run.status(), ExitCode::kBadFiles);
   return run;
 }
 
@@ -89,7 +97,9 @@ absl::StatusOr<LoadedModel> FromFiles(const ModelSource& source, const CheckToke
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, RunOfFile(source));
   ATOLL_RETURN_IF_ERROR(check(run.data.tokenizer));
   ATOLL_ASSIGN_OR_RETURN(LoadedModel model, Build(source, run));
-  ATOLL_RETURN_IF_ERROR(LoadSafetensors(source.files, LayoutOf(run.model, *model.replica), *model.replica));
+  ATOLL_RETURN_IF_ERROR(
+      WithExitCode(LoadSafetensors(source.files, LayoutOf(run.model, *model.replica), *model.replica),
+                   ExitCode::kBadFiles));
   if (IsModelFolder(source.files)) ReadTokenIds(source.files, model);
   return model;
 }
@@ -158,6 +168,10 @@ absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source, const CheckToke
                                       const Logger& log) {
   if (!source.files.empty()) return FromFiles(source, check);
   return source.through_admin ? FromStored(source, check, log) : FromRun(source, check, log);
+}
+
+ExitCode ModelExitCode(const absl::Status& status, bool files) {
+  return GivenExitCode(status).value_or(files ? LocalExitCode(status) : ExitCodeOf(status));
 }
 
 }  // namespace atl

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/parameters/stored_parameters.h"
+#include "common/exit_codes.h"
 #include "common/log.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
@@ -49,6 +50,10 @@ struct LoadedModel {
 absl::StatusOr<LoadedModel> LoadModel(const ModelSource& source,
                                       const std::function<absl::Status(const std::string&)>& check,
                                       const Logger& log);
+
+/// The exit code of a program that failed with this status: of LoadModel, or of what it did with the model.
+/// `files`: the model comes from files of this machine.
+ExitCode ModelExitCode(const absl::Status& status, bool files);
 
 }  // namespace atl
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/setup/setup_error.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/progress_bar.h"
@@ -100,11 +101,13 @@ absl::StatusOr<OpenTokens> ModelJudge::Open(const std::string& path) const {
   // Scores of tokens that mean other text are numbers like any others.
   const std::string& made_by = folder.description().tokenizer;
   if (tokenizer_.ok() && (*tokenizer_)->name() != made_by) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s: its tokens are those of the tokenizer '%s', and %s is measured with '%s'; tokenize the text "
-        "with "
-        "that tokenizer, or name the files of '%s' with --tokenizer if the model was trained with it",
-        path, made_by, name_, std::string((*tokenizer_)->name()), made_by));
+    return WithExitCode(
+        absl::InvalidArgumentError(absl::StrFormat(
+            "%s: its tokens are those of the tokenizer '%s', and %s is measured with '%s'; tokenize the text "
+            "with that tokenizer, or name the files of '%s' with --tokenizer if the model was trained with "
+            "it",
+            path, made_by, name_, std::string((*tokenizer_)->name()), made_by)),
+        ExitCode::kBadFiles);
   }
   tokens.folder.emplace(std::move(folder));
   return tokens;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/sync/rejection.h"
+#include "client/setup/setup_error.h"
 #include "common/status.h"
 #include "worker/app/eval/eval_flags.h"
 #include "worker/app/eval/eval_inputs.h"
@@ -41,10 +41,11 @@ std::vector<NamedSource> SourcesOf(const EvalFlags& flags) {
 }
 
 absl::StatusOr<std::vector<ModelResult>> MeasureAll(const EvalFlags& flags, const Logger& log) {
-  ATOLL_ASSIGN_OR_RETURN(const EvalInputs inputs, ReadInputs(flags));
+  const auto inputs = ReadInputs(flags);
+  if (!inputs.ok()) return WithExitCode(inputs.status(), ExitCode::kBadFiles);
   std::vector<ModelResult> results;
   for (const NamedSource& one : SourcesOf(flags)) {
-    ATOLL_ASSIGN_OR_RETURN(ModelResult result, MeasureModel(one.name, one.source, flags, inputs, log));
+    ATOLL_ASSIGN_OR_RETURN(ModelResult result, MeasureModel(one.name, one.source, flags, *inputs, log));
     results.push_back(std::move(result));
   }
   return results;
@@ -58,7 +59,7 @@ ExitCode EvaluateModels(const EvalFlags& flags, const Logger& log) {
   if (results.ok()) status = WriteOutput(flags.json ? ReportJson(*results) : ReportTable(*results), stdout);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
-  return flags.models.empty() ? ExitCodeOf(status) : LocalExitCode(status);
+  return ModelExitCode(status, !flags.models.empty());
 }
 
 }  // namespace atl

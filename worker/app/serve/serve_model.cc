@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/sync/rejection.h"
 #include "common/shutdown.h"
 #include "common/status.h"
 #include "common/token_source.h"
@@ -73,7 +72,7 @@ ExitCode ServeModel(const ServeFlags& flags, const Logger& log) {
   const absl::Status status = Serve(flags, log);
   if (status.ok()) return ExitCode::kOk;
   log.Error(std::string(status.message()));
-  return flags.source.files.empty() ? ExitCodeOf(status) : LocalExitCode(status);
+  return ModelExitCode(status, !flags.source.files.empty());
 }
 
 }  // namespace atl
