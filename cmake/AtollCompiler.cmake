@@ -43,6 +43,9 @@ endif()
 if(ATOLL_SANITIZE)
   add_compile_options(-fsanitize=${ATOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATOLL_SANITIZE})
+  if(ATOLL_SANITIZE_WITHOUT)
+    add_compile_options(-fno-sanitize=${ATOLL_SANITIZE_WITHOUT})
+  endif()
   # g++ sees uninitialised values where the instrumentation is: in moves of a std::variant, for example. The other builds
   # have the warning.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

@@ -30,6 +30,10 @@ function(atoll_proto_library)
       DEPENDS ${protos} ${grpc_protos} ${ATOLL_RENAME_NAMESPACE} COMMENT "protoc ${proto}" VERBATIM)
     list(APPEND srcs ${files})
   endforeach()
+  # For what only reads the headers.
+  set(headers ${srcs})
+  list(FILTER headers INCLUDE REGEX "\\.h$")
+  add_custom_target(generated_headers DEPENDS ${headers} atoll_version_header)
   # Generated code is not ours: no warnings, and its headers count as system headers.
   add_library(atoll_${A_NAME} STATIC ${srcs})
   add_library(atoll::${A_NAME} ALIAS atoll_${A_NAME})
