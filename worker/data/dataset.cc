@@ -134,6 +134,12 @@ absl::Status Dataset::VerifyContents(const std::function<bool()>& go_on) const {
   return verify(validation_, description_.validation);
 }
 
+int64_t Dataset::ModifiedNanos() const {
+  int64_t latest = validation_.ModifiedNanos();
+  for (const TokenFile& file : train_) latest = std::max(latest, file.ModifiedNanos());
+  return latest;
+}
+
 SampleIndex Dataset::Samples(uint32_t context, SequenceBounds bounds) const {
   std::vector<uint64_t> tokens;
   for (const TokenFile& file : train_) tokens.push_back(file.size());

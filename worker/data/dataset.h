@@ -43,6 +43,9 @@ class Dataset {
   /// shortened since Open.
   absl::Status VerifyContents(const std::function<bool()>& go_on) const;
 
+  /// When a file of it was last written to, in nanoseconds since 1970 (TokenFile::ModifiedNanos).
+  int64_t ModifiedNanos() const;
+
   const DatasetDescription& description() const { return description_; }
   /// Equal exactly when tokenizer and all tokens are equal; what a Join compares.
   const std::string& fingerprint() const { return description_.fingerprint; }

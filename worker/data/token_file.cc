@@ -1,5 +1,6 @@
 #include "worker/data/token_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,12 @@ absl::StatusOr<std::string> TokenFile::Digest(const std::function<bool()>& go_on
     digest.Update(std::span<const std::byte>(piece));
   }
   return digest.FinishHex();
+}
+
+int64_t TokenFile::ModifiedNanos() const {
+  struct stat info {};
+  if (::fstat(descriptor_.get(), &info) != 0) return 0;
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
 }
 
 absl::Status TokenFile::ReadBytes(uint64_t first, std::span<std::byte> bytes) const {

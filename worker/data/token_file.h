@@ -48,6 +48,9 @@ class TokenFile {
   /// before each; Cancelled if it says no. NotFound as above.
   absl::StatusOr<std::string> Digest(const std::function<bool()>& go_on) const;
 
+  /// When the file was written to, in nanoseconds since 1970; 0 where that cannot be known.
+  int64_t ModifiedNanos() const;
+
   const std::string& path() const { return file_.path(); }
   /// "llm.c", "Megatron" or "datatrove".
   std::string_view format() const { return layout_.format; }

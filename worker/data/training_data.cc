@@ -1,5 +1,6 @@
 #include "worker/data/training_data.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -100,6 +101,12 @@ std::vector<TextShare> TrainingData::shares() const {
 absl::Status TrainingData::VerifyContents(const std::function<bool()>& go_on) const {
   for (const Part& part : parts_) ATOLL_RETURN_IF_ERROR(part.dataset.VerifyContents(go_on));
   return absl::OkStatus();
+}
+
+int64_t TrainingData::ModifiedNanos() const {
+  int64_t latest = 0;
+  for (const Part& part : parts_) latest = std::max(latest, part.dataset.ModifiedNanos());
+  return latest;
 }
 
 }  // namespace atl

@@ -49,6 +49,8 @@ class TrainingData {
 
   /// See Dataset::VerifyContents.
   absl::Status VerifyContents(const std::function<bool()>& go_on) const;
+  /// When a file was last written to, in nanoseconds since 1970 (TokenFile::ModifiedNanos).
+  int64_t ModifiedNanos() const;
 
  private:
   explicit TrainingData(std::vector<Part> parts, std::string fingerprint);

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "common/file.h"
+#include "common/sleeper.h"
 #include "tests/worker/data/temporary_folder.h"
 #include "worker/data/adopt.h"
 
@@ -30,6 +33,8 @@ std::shared_ptr<const TrainingData> Open(const std::string& folder) {
   return std::make_shared<const TrainingData>(TrainingData::Open(folder, {256, 4, "bytes"}).value());
 }
 
+void SleepSeconds(double seconds) { InterruptibleSleeper().SleepFor(Seconds(seconds)); }
+
 TEST(BackgroundCheckTest, FindsNothingInGoodFiles) {
   BackgroundCheck check(Open(Folder(3'000'000)));
   EXPECT_TRUE(check.Wait().ok()) << check.status();
@@ -54,6 +59,21 @@ TEST(BackgroundCheckTest, NamesAShardThatWasCut) {
   WriteBytes(JoinPath(folder, "val.bin"), TokenBytes({1, 2}));
   BackgroundCheck check(dataset);
   EXPECT_THAT(std::string(check.Wait().message()), HasSubstr(JoinPath(folder, "val.bin")));
+}
+
+TEST(BackgroundCheckTest, NamesAShardThatIsWrittenToInUse) {
+  const std::string folder = Folder(1000);
+  BackgroundCheck check(Open(folder), Seconds(0.01));
+  ASSERT_TRUE(check.Wait().ok()) << check.status();
+  SleepSeconds(0.05);  // file systems count the time of a write in steps of some milliseconds
+  std::fstream file(JoinPath(folder, "train_0.bin"), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(500);
+  file.put(9);
+  file.close();
+  for (int i = 0; i < 1000 && check.status().ok(); ++i) SleepSeconds(0.01);
+  EXPECT_TRUE(absl::IsNotFound(check.status())) << check.status();
+  EXPECT_THAT(std::string(check.status().message()),
+              HasSubstr(JoinPath(folder, "train_0.bin") + ": the SHA-256"));
 }
 
 TEST(BackgroundCheckTest, EndsEarly) { const BackgroundCheck check(Open(Folder(5'000'000))); }
