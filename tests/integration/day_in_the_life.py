@@ -211,13 +211,18 @@ class Day:
         """Also what wants a run that stands still: export, generate."""
         self.type("run", "pause", "--reason", "noon")
         self.check("paused", self.run.status()["state"] == "RUN_STATE_PAUSED")
-        self.until("workers to wait", lambda: self.worker("w0")["progress"]["phase"] == "WORKER_PHASE_WAITING")
+        self.until("workers to wait", self.all_wait)
         head = self.run.head()
         self.check("run reset-data", self.type("run", "reset-data"))
         self.export(head)
         self.check("nothing was published meanwhile", self.run.head() == head)
         self.type("run", "resume")
         self.next_version()
+
+    def all_wait(self):
+        """Also those that joined a moment ago: what they pull counts as the run's traffic."""
+        active = [worker for worker in (self.run.workers() or {}).values() if worker.get("state") == "active"]
+        return bool(active) and all(worker.get("progress", {}).get("phase") == "WORKER_PHASE_WAITING" for worker in active)
 
     def export(self, head):
         # What they pull is not the run's: nobody trains meanwhile.
