@@ -101,8 +101,9 @@ endfunction()
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
 # PROCESSORS counts half processors, and scripts/test.sh passes twice the number of processors to `ctest -j`: one test that
 # computes takes 2, a test that waits for most of its time takes 1.
-# The target unit_tests builds what the unit tests need that scripts/test.sh runs under AddressSanitizer, with the labels
-# there: their programs (the further arguments), and none of what only the other tests need.
+# The target unit_tests builds what the unit tests need that scripts/test.sh --full runs under AddressSanitizer, with the labels
+# there: their programs (the further arguments), and none of what only the other tests need. The target memory_tests builds the
+# part of it that CI runs.
 function(_atoll_register_test name timeout labels)
   if(NOT labels)
     set(labels unit)
@@ -123,14 +124,22 @@ function(_atoll_register_test name timeout labels)
     set_tests_properties(${name} PROPERTIES COST 20)
   endif()
   if("unit" IN_LIST labels AND NOT other_labels)
-    if(NOT TARGET unit_tests)
-      add_custom_target(unit_tests)
+    set(targets unit_tests)
+    set(full_labels ${labels})
+    list(FILTER full_labels INCLUDE REGEX "^(server|cli|launch|grpc)$")
+    if(NOT full_labels)
+      list(APPEND targets memory_tests)
     endif()
-    foreach(program ${ARGN})
-      # A program that is not part of this build (atoll-worker without LibTorch) is not waited for.
-      if(TARGET ${program})
-        add_dependencies(unit_tests ${program})
+    foreach(target ${targets})
+      if(NOT TARGET ${target})
+        add_custom_target(${target})
       endif()
+      foreach(program ${ARGN})
+        # A program that is not part of this build (atoll-worker without LibTorch) is not waited for.
+        if(TARGET ${program})
+          add_dependencies(${target} ${program})
+        endif()
+      endforeach()
     endforeach()
   endif()
   if(ATOLL_SANITIZE)
