@@ -32,9 +32,14 @@ cleanup() {
     kill -9 "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   fi
-  umount "$dir/snap" 2>/dev/null || true
-  umount "$dir/inner" 2>/dev/null || true
-  umount "$dir/outer" 2>/dev/null || true
+  # A loop device lets go of its file a moment after its own file system is unmounted.
+  local mounted try
+  for mounted in snap inner outer; do
+    for try in {1..100}; do
+      mountpoint -q "$dir/$mounted" || break
+      umount "$dir/$mounted" 2>/dev/null || sleep 0.1
+    done
+  done
   rm -rf --one-file-system "$dir"
 }
 trap cleanup EXIT
