@@ -181,9 +181,7 @@ class TopK final : public SparseCodec {
  private:
   static_assert(kLargest <= HeldValues::kMost && kBlock % kLargest == 0);
 
-  static constexpr PositionCoding CodingOf(uint32_t values) {
-    return TopKPositions(kLargest, values);
-  }
+  static constexpr PositionCoding CodingOf(uint32_t values) { return TopKPositions(kLargest, values); }
   static constexpr size_t BlockBytes(uint32_t values) {
     const PositionCoding coding = CodingOf(values);
     return coding.bytes() + Values::Bytes(coding.held);

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 // Conversions between float32 and the 16-bit formats, in integer arithmetic and without branches: the same
-// bits with or without F16C or AVX-512 BF16, and loops over them vectorise on every instruction set. constexpr, so that nvcc compiles
-// them for a GPU as well (worker/cuda).
+// bits with or without F16C or AVX-512 BF16, and loops over them vectorise on every instruction set.
+// constexpr, so that nvcc compiles them for a GPU as well (worker/cuda).
 
 namespace atl {
 
