@@ -14,7 +14,7 @@
 #include "core/codecs.h"
 #include "core/float_bits.h"
 #include "core/payload_stats.h"
-#include "core/scaled_blocks.h"
+#include "core/scaled_formats.h"
 
 namespace atl {
 namespace {

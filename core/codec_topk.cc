@@ -11,6 +11,7 @@
 #include "core/float_bits.h"
 #include "core/position_coding.h"
 #include "core/sparse_codec.h"
+#include "core/topk_format.h"
 #include "core/topk_select.h"
 
 namespace atl {
@@ -18,7 +19,7 @@ namespace {
 
 /// Two bits per value: a sign and one of two levels of the block.
 struct TwoBits {
-  static constexpr size_t Bytes(uint32_t held) { return kTopKLevelsBytes + (held + 3) / 4; }
+  static constexpr size_t Bytes(uint32_t held) { return TwoBitBytes(held); }
 
   static void Encode(const float* values, uint32_t held, std::byte* out);
   static void Decode(const std::byte* in, uint32_t held, float* values);
@@ -116,7 +117,7 @@ const char* TwoBits::Check(const std::byte* in, uint32_t held) {
 
 /// Values as bf16.
 struct Brief {
-  static constexpr size_t Bytes(uint32_t held) { return held * kHalfBytes; }
+  static constexpr size_t Bytes(uint32_t held) { return BriefBytes(held); }
 
   static void Encode(const float* values, uint32_t held, std::byte* out) {
     for (uint32_t i = 0; i < held; ++i) {
@@ -180,11 +181,7 @@ class TopK final : public SparseCodec {
  private:
   static_assert(kLargest <= HeldValues::kMost && kBlock % kLargest == 0);
 
-  static constexpr PositionCoding CodingOf(uint32_t values) {
-    return {.values = values,
-            .held = static_cast<uint32_t>((uint64_t{kLargest} * values + kBlock - 1) / kBlock),
-            .low_bits = static_cast<uint32_t>(std::countr_zero(kBlock / kLargest))};
-  }
+  static constexpr PositionCoding CodingOf(uint32_t values) { return TopKPositions(kLargest, values); }
   static constexpr size_t BlockBytes(uint32_t values) {
     const PositionCoding coding = CodingOf(values);
     return coding.bytes() + Values::Bytes(coding.held);

@@ -7,6 +7,7 @@
 
 // Conversions between float32 and the 16-bit formats, in integer arithmetic and without branches: the same
 // bits with or without F16C or AVX-512 BF16, and loops over them vectorise on every instruction set.
+// constexpr, so that nvcc compiles them for a GPU as well (worker/cuda).
 
 namespace atl {
 
@@ -14,7 +15,7 @@ inline constexpr int32_t kFloatInfinityBits = 0x7f800000;
 
 /// Float32 to IEEE binary16, round to nearest even; finite values beyond +-65504 saturate, infinity and NaN
 /// stay.
-inline uint16_t Fp16FromFloat(float value) {
+constexpr uint16_t Fp16FromFloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto magnitude = static_cast<int32_t>(bits & 0x7fffffffu);
   // Rebias the exponent (127 - 15 = 112) and round away 13 mantissa bits; a carry moves into the exponent as
@@ -30,7 +31,7 @@ inline uint16_t Fp16FromFloat(float value) {
   return static_cast<uint16_t>((bits >> 16 & 0x8000u) | static_cast<uint32_t>(half));
 }
 
-inline float FloatFromFp16(uint16_t half) {
+constexpr float FloatFromFp16(uint16_t half) {
   const int32_t magnitude = half & 0x7fff;
   const int32_t normal = (magnitude << 13) + (112 << 23);
   const int32_t special = (magnitude << 13) | kFloatInfinityBits;
@@ -42,7 +43,7 @@ inline float FloatFromFp16(uint16_t half) {
 
 /// Float32 to bfloat16, round to nearest even; finite values that would round to infinity saturate, NaN stays
 /// NaN.
-inline uint16_t Bf16FromFloat(float value) {
+constexpr uint16_t Bf16FromFloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto magnitude = static_cast<int32_t>(bits & 0x7fffffffu);
   const int32_t rounded = (std::min(magnitude, kFloatInfinityBits) + 0x7fff + ((magnitude >> 16) & 1)) >> 16;
@@ -52,11 +53,11 @@ inline uint16_t Bf16FromFloat(float value) {
   return static_cast<uint16_t>((bits >> 16 & 0x8000u) | static_cast<uint32_t>(brief));
 }
 
-inline float FloatFromBf16(uint16_t brief) {
+constexpr float FloatFromBf16(uint16_t brief) {
   return std::bit_cast<float>(static_cast<uint32_t>(brief) << 16);
 }
 
-inline bool IsFiniteBits(float value) {
+constexpr bool IsFiniteBits(float value) {
   return static_cast<int32_t>(std::bit_cast<uint32_t>(value) & 0x7fffffffu) < kFloatInfinityBits;
 }
 

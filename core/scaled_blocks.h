@@ -165,20 +165,6 @@ class ScaledBlockCodec final : public Codec {
   }
 };
 
-/// The level of a value in a grid of whole multiples of the scale, at most `most` either way: nearest, ties
-/// to even.
-ATOLL_INLINE int32_t NearestLevel(float value, float scale, float most) {
-  // Adding 1.5 * 2^23 leaves the integer nearest in the low bits of the sum.
-  constexpr float kRounder = 12582912.0f;
-  constexpr int32_t kRounderBits = 0x4b400000;
-  static_assert(std::bit_cast<int32_t>(kRounder) == kRounderBits);
-  // A subnormal scale is so coarse that the quotient may leave the range.
-  const float quotient = value / scale;
-  const float above = quotient < -most ? -most : quotient;
-  const float clamped = most < above ? most : above;
-  return std::bit_cast<int32_t>(clamped + kRounder) - kRounderBits;
-}
-
 }  // namespace atl
 
 #endif  // ATOLL_CORE_SCALED_BLOCKS_H_

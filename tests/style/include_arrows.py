@@ -89,7 +89,8 @@ CLIENT_STEPS = {
 WORKER_STEPS = {
     "worker/data": CORE + ["tokenizer"],
     "worker/models": CORE + ["worker/torch"],
-    "worker/cuda": CORE,
+    # The executor of its kernels on the processor runs threads as fibers.
+    "worker/cuda": CORE + ["simulate/fiber"],
     "worker/torch": CORE + ["client/sync", "worker/data", "worker/cuda"],
     "worker/island": CORE + ["client/ipc", "client/sync", "worker/data", "worker/models", "worker/torch"],
     "worker": CORE,
@@ -112,7 +113,8 @@ ALLOWED = {
     **WORKER_STEPS,
     "cli": CORE + WEIGHTS + ["protos", "storage", "client/parameters"],
     "python": ["client/include"],
-    "simulate": CORE + ["storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
+    "simulate/fiber": [],
+    "simulate": CORE + ["simulate/fiber", "storage", "protos", "server/coordinator", "server/create_coordinator", "server/admin/admin_control",
                         "server/rpc", "client/sync", "client/rpc"],
 }
 
