@@ -4,7 +4,6 @@ A position is the number of samples that this rank has taken from its part of th
 """
 from __future__ import annotations
 
-import dataclasses
 import time
 import warnings
 from typing import Any, Callable, Dict, List, Optional
@@ -14,6 +13,7 @@ from . import random_state
 from .data_order import Place, Replaced, follows, replace_sampler, uneven_reading
 from .errors import FailedPrecondition, InvalidArgument
 from .following import Original, follow, follow_passes
+from .pass_journal import Pass, PassJournal
 from .progress import warn
 
 KEPT = 8  # passes and snapshots that can be gone back to
@@ -27,21 +27,13 @@ class PassIsOver(Exception):
     """The pass has no further batch, and the caller wants to know."""
 
 
-@dataclasses.dataclass
-class Pass:
-    """Where a pass began, and the random state that its order was drawn from."""
-
-    number: int
-    start: int
-    random: Dict[str, Any]
-    loader: Any = None  # state of a loader with state_dict, before its first batch
-
-
 class DataPosition:
     """Gives batches from the loader, and counts them. Attach a loader before the first batch."""
 
-    def __init__(self, rank: int = 0, ranks: int = 1):
+    def __init__(self, rank: int = 0, ranks: int = 1, journal: Optional[PassJournal] = None):
         self.partition, self.partitions, self.samples = 0, 1, 0
+        self._stepped = 0  # samples of the steps that were answered; a batch after them may never get its step
+        self._journal = journal or PassJournal()
         self.seconds = 0.0  # spent in the loader since the last take_seconds()
         self.seed = 0       # of the run, for the order of shared data
         self.configuration: Dict[str, Any] = {}  # of the run
@@ -57,6 +49,7 @@ class DataPosition:
         self._first: List[Any] = []  # a batch that was taken ahead
         self._generators: List[Any] = []  # states for the loader's own generators, once there is one
         self._passes: List[Pass] = []
+        self._new_loader = False  # passes of an earlier life are of another one
         self._snapshots: Dict[int, Any] = {}  # position: state of a loader with state_dict
         self._in_run_order = False  # a loader has read in the order of the run
         self._keeps_own_order = False  # an earlier life has read the only part in the order of its loader
@@ -74,19 +67,25 @@ class DataPosition:
         """Continue after this number of samples of the part. The loader is asked at the next batch."""
         if samples != self.samples or self._iterator is None:
             self.samples, self._iterator = samples, None
+        self._stepped = samples
+
+    def stepped(self) -> None:
+        """The engine has heard of a step on all samples so far."""
+        self._stepped = self.samples
 
     def state(self) -> Dict[str, Any]:
         """What another process needs to continue here with an equal loader."""
-        kept: Dict[str, Any] = {"partition": self.partition, "partitions": self.partitions, "samples": self.samples}
+        kept: Dict[str, Any] = {"partition": self.partition, "partitions": self.partitions, "samples": self._stepped}
         if self._in_run_order:
             kept["order"] = "run"
-        if self._passes:
-            current = self._passes[-1]
-            kept["pass"] = [current.number, current.start, current.random]
+        begun = [one for one in self._passes if one.start <= self._stepped]
+        if begun:
+            kept["pass"], kept["warm"] = [begun[-1].number, begun[-1].start, begun[-1].random], begun[-1].warm
         if self._loader is not None:
             kept["generators"] = random_state.capture_for(self._loader)["loader"]
         # A batch that was taken ahead is none that the loop has had.
-        loader_state = self._snapshots.get(self.samples) if self._first else self._loader_state()
+        ahead = bool(self._first) or self._stepped != self.samples
+        loader_state = self._snapshots.get(self._stepped) if ahead else self._loader_state()
         if loader_state is not None:
             self._remember(loader_state)
             kept["loader"] = loader_state
@@ -94,11 +93,11 @@ class DataPosition:
 
     def load(self, state: Dict[str, Any]) -> None:
         self.partition, self.partitions, self.samples = state["partition"], state["partitions"], state["samples"]
-        self._iterator = None
+        self._stepped, self._iterator = self.samples, None
         self._in_run_order = state.get("order") == "run"
         # An older release read a single part in the loader's own order. Another order would skip samples of the pass, and repeat others.
         self._keeps_own_order = self.partitions == 1 and self.samples > 0 and not self._in_run_order
-        self._passes = [Pass(*state["pass"])] if "pass" in state else []
+        self._passes = [Pass(*state["pass"])._replace(warm=state.get("warm", False))] if "pass" in state else []
         self._snapshots = {self.samples: state["loader"]} if "loader" in state else {}
         self._first, self._generators = [], state.get("generators", [])
 
@@ -117,7 +116,7 @@ class DataPosition:
             raise InvalidArgument("run.steps needs an iterable, or a function (partition, partitions, start_sample), not a "
                                   f"{type(loader).__name__}")
         if self._loader is not None and not _places_itself(loader):
-            self._passes, self._snapshots = [], {}
+            self._passes, self._snapshots, self._new_loader = [], {}, True
         self.release()
         self._loader, self._iterator, self._counter = loader, None, batches.BatchCounter(loader, samples)
         for generator, kept in zip(random_state.generators_of(loader), self._generators):
@@ -178,14 +177,14 @@ class DataPosition:
             return self.follow_run(loader, required=True)
         if self._reads_in_run_order(loader) and self.follow_run(loader):
             return True
-        kept = self._passes, self._snapshots
+        kept = self._passes, self._snapshots, self._new_loader
         self.release()
         followed = follow_passes(loader, self)
         if followed is None:
             return False
         original, undo = followed
         self.attach(original)
-        self._passes, self._snapshots = kept  # a trainer that makes a loader for each of its epochs goes on with an equal one
+        self._passes, self._snapshots, self._new_loader = kept  # a trainer that makes a loader for each of its epochs goes on with an equal one
         self._undo, self._counting, self._following = undo, True, loader
         return True
 
@@ -239,8 +238,9 @@ class DataPosition:
 
     def _begin_pass(self, number: int) -> None:
         self._set_epoch(number)
-        begun = Pass(number, self.samples, random_state.capture_for(self._loader), self._loader_state())
+        begun = Pass(number, self.samples, random_state.capture_for(self._loader), self._loader_state(), random_state.is_warm(self._loader))
         self._passes = [*self._passes, begun][-KEPT:]
+        self._journal.write(self.partition, self.partitions, self._passes)
         self._iterator = iter(self._loader)
 
     def _open(self) -> None:
@@ -264,7 +264,13 @@ class DataPosition:
             self._passes = []
             self._begin_pass(0)
             return
-        self._skip(begun, target)
+        self._skip([kept for kept in self._all_passes() if kept.start <= target], target)
+
+    def _all_passes(self) -> List[Pass]:
+        """Those of this life, and after them those that only the journal of a life before knows."""
+        last = self._passes[-1].number if self._passes else -1
+        kept = [] if self._new_loader else self._journal.read(self.partition, self.partitions)
+        return [*self._passes, *(one for one in kept if one.number > last)]
 
     def _skip(self, begun: List[Pass], target: int) -> None:
         """Takes batches from the beginning of the newest pass in `begun` that the position is in."""
@@ -276,6 +282,7 @@ class DataPosition:
         with random_state.Preserved(self._loader):
             if begun:
                 self._passes, self.samples = begun[:-1], begun[-1].start
+                random_state.make_warm(self._loader, begun[-1].warm)
                 random_state.restore_for(self._loader, begun[-1].random)
                 if begun[-1].loader is not None:
                     self._loader.load_state_dict(begun[-1].loader)
@@ -333,7 +340,8 @@ class DataPosition:
             "every worker has its own data, set data.mode: local in the run's configuration")
 
     def _set_epoch(self, number: int) -> None:
-        for part in (self._loader, getattr(self._loader, "sampler", None), getattr(self._loader, "batch_sampler", None)):
+        loader = random_state.innermost(self._loader)
+        for part in (loader, getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
             set_epoch: Optional[Callable[[int], None]] = getattr(part, "set_epoch", None)
             if callable(set_epoch):
                 set_epoch(number)
@@ -347,7 +355,7 @@ class DataPosition:
         return None
 
     def _remember(self, loader_state: Any) -> None:
-        self._snapshots[self.samples] = loader_state
+        self._snapshots[self._stepped] = loader_state
         for position in sorted(self._snapshots)[:-KEPT]:
             del self._snapshots[position]
 

@@ -133,6 +133,8 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
         return None
     size = size // readers if split else size
     before, samples = inner.sampler, len(loader.dataset)
+    if samples == 0:
+        raise InvalidArgument(f"the dataset of the loader, a {type(loader.dataset).__name__}, has no samples")
     _check_sampler(before, samples)
     length = len(before) if hasattr(before, "__len__") else samples
     if readers > 1:

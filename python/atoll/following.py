@@ -63,13 +63,13 @@ class Original:
     """A followed loader as its owner made it: its own passes, and everything else that it has."""
 
     def __init__(self, loader: Any, iterate: Callable[[], Iterator[Any]]):
-        self._loader, self._iterate = loader, iterate
+        self.loader, self._iterate = loader, iterate
 
     def __iter__(self) -> Iterator[Any]:
         return self._iterate()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
+        return getattr(self.loader, name)
 
 
 class LoopPass:

@@ -5,7 +5,7 @@ import functools
 import sys
 import types
 import weakref
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from . import state
 from .errors import InvalidArgument
@@ -105,6 +105,9 @@ class Extra:
     """
 
     def __init__(self, objects: Optional[Dict[str, Any]]):
+        if objects is not None and not isinstance(objects, Mapping):
+            raise InvalidArgument(f"also_save is a {type(objects).__name__}: give a dict of names and objects, such as "
+                                  "also_save={'scheduler': scheduler}")
         self._objects = dict(objects or {})
         for name, value in self._objects.items():
             if not hasattr(value, "state_dict") or not hasattr(value, "load_state_dict"):

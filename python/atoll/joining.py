@@ -13,6 +13,7 @@ from .errors import FailedPrecondition, InvalidArgument
 from .inner import Extra, Inner
 from .model import ArrayModel, Model
 from .open_runs import Uses, check_unused
+from .pass_journal import PassJournal
 from .progress import on_terminal
 from .ranks import check_alike, together
 from .replica import Replica
@@ -67,7 +68,7 @@ def join(coordinator: str, model: Any, optimizer: Any = None, *, state_dir: Path
     check_alike(ranks, parameters, inner, {
         "learning_rate": learning_rate, "check_finite": check_finite, "buffers": buffers, "also_save": sorted(also_save or {}),
         "evaluate": "none" if evaluate is None else "a function"})
-    data = DataPosition(ranks.rank, ranks.size)
+    data = DataPosition(ranks.rank, ranks.size, PassJournal(state_dir or None, ranks.rank))
     replica = Replica(parameters, inner, data, ranks, extra, evaluate)
     if progress is not False and on_terminal() and ranks.rank == 0 and not {"log_file", "log-file"} & options.keys():
         options["log_file"] = _log_beside(state_dir)  # its lines would break the live line

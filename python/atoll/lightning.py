@@ -16,7 +16,7 @@ except ImportError:
 from . import batch as batches
 from .data_order import with_length_fingerprint
 from .errors import InvalidArgument
-from .joining import join
+from .joining import Path, join
 from .run import Run
 
 MAX_BATCHES_PER_STEP = inspect.signature(join).parameters["max_batches_per_step"].default
@@ -29,9 +29,9 @@ class AtollCallback(Callback):
     raises, it leaves without a push. `counts`: with several optimizers, the index of the one whose steps count.
     """
 
-    def __init__(self, coordinator: str, counts: Optional[int] = None, **options: Any):
+    def __init__(self, coordinator: str, counts: Optional[int] = None, *, state_dir: Path, **options: Any):
         self.run: Optional[Run] = None
-        self._coordinator, self._counts, self._options = coordinator, counts, options
+        self._coordinator, self._counts, self._options = coordinator, counts, {"state_dir": state_dir, **options}
         self._followed: Any = None  # the loader that follows the run
         self._counter = batches.BatchCounter()
         self._losses: List[Any] = []  # of the micro-batches since the last optimizer step

@@ -94,7 +94,7 @@ def write_through(out: Any, text: str) -> None:
 def describe(status: Dict[str, Any]) -> str:
     """The status in one line: only what is known."""
     parts = [str(status.get("phase") or "starting")]
-    if status.get("version") is not None:
+    if status.get("version"):  # 0: none yet
         parts.append(f"version {status['version']}")
     if status.get("step"):
         parts.append(f"step {status['step']}")

@@ -38,6 +38,7 @@ def restore(state: Dict[str, Any]) -> None:
 
 def generators_of(loader: Any) -> List[Any]:
     """The torch.Generators that a DataLoader and its samplers draw from, each once."""
+    loader = innermost(loader)
     batch_sampler = getattr(loader, "batch_sampler", None)
     owners = (loader, getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
     found: List[Any] = []
@@ -46,6 +47,37 @@ def generators_of(loader: Any) -> List[Any]:
         if hasattr(generator, "get_state") and not any(generator is one for one in found):
             found.append(generator)
     return found
+
+
+def innermost(loader: Any) -> Any:
+    """The loader inside of wrappers such as tqdm's, which keep what they iterate over as `iterable`."""
+    for _ in range(10):
+        inner = getattr(loader, "iterable", None)
+        if inner is None or not hasattr(inner, "__iter__"):
+            break
+        loader = inner
+    return loader
+
+
+def is_warm(loader: Any) -> bool:
+    """Whether the loader's next pass uses worker processes that another pass has started. A loader draws one number when it starts them."""
+    loader = innermost(loader)
+    return bool(getattr(loader, "persistent_workers", False)) and getattr(loader, "_iterator", None) is not None
+
+
+def make_warm(loader: Any, warm: bool) -> None:
+    """Starts or ends such worker processes of a torch DataLoader. Draws from generators."""
+    from .following import Original
+    loader = innermost(loader)
+    torch = sys.modules.get("torch")
+    if torch is None or not getattr(loader, "persistent_workers", False) or is_warm(loader) == warm:
+        return
+    if isinstance(loader, Original):
+        loader = loader.loader
+    if warm:
+        torch.utils.data.DataLoader.__iter__(loader)
+    else:
+        loader._iterator = None
 
 
 def capture_for(loader: Any) -> Dict[str, Any]:

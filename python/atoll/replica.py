@@ -237,6 +237,8 @@ def _loss_and_tokens(result: Any) -> Tuple[float, int]:
     try:
         if int(tokens) < 0:
             raise ValueError("the tokens are negative")
+        if isinstance(loss, (str, bytes)) or isinstance(tokens, (str, bytes)):
+            raise TypeError("a text is no number")
         return float(loss), max(1, int(tokens))
     except (TypeError, ValueError, RuntimeError, OverflowError) as failure:  # RuntimeError: a tensor of several values
         shown = repr(result)

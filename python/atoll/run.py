@@ -288,6 +288,7 @@ class Run:
             seen = self._inner.take_loss()
             loss = self._session.answer_step(stepped["finite"], seen if self._loss is None else self._loss, stepped["norm"],
                                              self._data.take_seconds(), max(1, self._tokens), self._data.samples)
+            self._data.stepped()
             self._last = {name: value for name, value in (("loss", loss), ("gradient_norm", stepped["norm"])) if math.isfinite(value)}
             self._begin_step()
             self._version = version
@@ -386,8 +387,8 @@ class Run:
             raise FailedPrecondition(
                 f"no optimizer step in {self._batches - 1} batches and {seconds:.0f} s. If a step accumulates the gradients of more "
                 "batches, set max_batches_per_step or max_seconds_per_step. Otherwise a GradScaler skips every step because the gradients "
-                "are not finite, or the loop steps another optimizer than the one given to atoll.join, or calls a `step` of it that was taken "
-                "from it before atoll.join")
+                "are not finite, or the loop never calls optimizer.step(), or it steps another optimizer than the one given to atoll.join, or calls a "
+                "`step` of it that was taken from it before atoll.join")
 
     def _check_open(self) -> None:
         if self._closed:

@@ -30,11 +30,13 @@ class Session:
         self._client: Optional[Client] = None
         self._asked = False
         self._begun = False  # a step was due once
+        self._trains = False  # a step was due since the last join
         self._progress = Progress(progress if island.rank == 0 else False, self.status)
         self._open()
 
     def _open(self) -> None:
         failure: Optional[AtollError] = None
+        self._trains = False
         if self._island.rank == 0:
             try:
                 self._client = Client(self._options, self._tensors)
@@ -75,7 +77,7 @@ class Session:
                 continue
             kind = EventKind(message["kind"])
             if kind is EventKind.STEP:
-                self.step, self._begun = message, True
+                self.step, self._begun, self._trains = message, True, True
             elif kind is EventKind.END:
                 self._ended(message)
             elif kind is EventKind.JOINED:
@@ -127,7 +129,9 @@ class Session:
             self._client.stop()
 
     def status(self) -> Dict[str, Any]:
-        return self._client.status() if self._client is not None and not self._client.closed else {}
+        status = self._client.status() if self._client is not None and not self._client.closed else {}
+        # The engine tells its status once in a while.
+        return {**status, "phase": "training"} if self._trains and status.get("phase") == "joining" else status
 
     def close(self) -> None:
         self._progress.end_line()

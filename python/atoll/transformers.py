@@ -16,7 +16,7 @@ from transformers import Trainer, TrainerCallback
 from . import batch as batches
 from .data_order import with_length_fingerprint
 from .errors import FailedPrecondition
-from .joining import join
+from .joining import Path, join
 from .run import Run
 
 
@@ -28,9 +28,9 @@ class AtollCallback(TrainerCallback):
     of any callback, which may replace the parameters. When training raises, the worker leaves without a push.
     """
 
-    def __init__(self, coordinator: str, **options: Any):
+    def __init__(self, coordinator: str, *, state_dir: Path, **options: Any):
         self.run: Optional[Run] = None
-        self._coordinator, self._options = coordinator, options
+        self._coordinator, self._options = coordinator, {"state_dir": state_dir, **options}
         self._counter: Any = None
         self._guarded = False  # this callback sees training that raises, and the end of training before the Trainer loads a checkpoint
         _guard_trainers()

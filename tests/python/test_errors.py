@@ -371,6 +371,7 @@ class ErrorsTest(RunTest):
         model, _ = model_and_optimizer()
         for given, text in (((3, None), "the model is a int"), ((model, 3), "the optimizer is a int"), ((model, []), "list of optimizers is empty"),
                             ((model, None, {"also_save": {"x": 3}}), r"also_save\['x'\] has no state_dict"),
+                            ((model, None, {"also_save": torch.nn.Linear(1, 1)}), r"also_save is a Linear: give a dict of names and objects"),
                             ((model, torch.optim.SGD(model.parameters(), lr=1), {"learning_rate": "his"}), "learning_rate is 'his'"),
                             ((model, None, {"buffers": "other"}), "buffers is 'other': use None"),
                             (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": "mean"}), "buffers is 'mean', and the model is a dict"),
@@ -410,7 +411,7 @@ class ErrorsTest(RunTest):
     def test_what_an_evaluation_function_returns(self):
         for returned, text in ((None, "None, a NoneType"), ([1.0, 2], r"\[1.0, 2\], a list"), ((1.0, 2, 3), r"\(1.0, 2, 3\), a tuple"),
                                (torch.zeros(2), r"tensor\(\[0., 0.\]\), a Tensor"), ((1.0, None), r"\(1.0, None\), a tuple"),
-                               ((1.0, -5), r"\(1.0, -5\), a tuple"), ("x" * 1000, r"'x{99}\.\.\., a str")):
+                               ((1.0, -5), r"\(1.0, -5\), a tuple"), ("x" * 1000, r"'x{99}\.\.\., a str"), ("0.3", "'0.3', a str")):
             hub = self.coordinator(rounds=3, steps=2)
             with self.assertRaisesRegex(atoll.InvalidArgument, f"the evaluation function returned {text}: return the mean loss as one number, or "
                                         r"the pair \(loss, tokens\)"):

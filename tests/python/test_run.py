@@ -595,6 +595,7 @@ class RunSemantics(RunTest):
         Progress(False, lambda: status, out).show()
         self.assertEqual(out.getvalue(), "")
 
+        self.assertEqual(describe({"phase": "joining", "version": 0}), "joining")
         self.assertEqual(describe({"phase": "waiting", "waiting_for": "waiting for worker 'w1'"}), "waiting, waiting for worker 'w1'")
         self.assertEqual(describe({"phase": "waiting", "waiting_for": "the coordinator"}), "waiting, waiting for the coordinator")
         self.assertEqual(describe({"phase": "waiting", "waiting_for": "paused by root"}), "waiting, paused by root")

@@ -1,5 +1,7 @@
 """State as bytes, the order of data, and the place in a loader: no programs needed."""
+import pathlib
 import random
+import tempfile
 import unittest
 
 import numpy
@@ -9,6 +11,7 @@ import fixture  # noqa: F401
 from atoll import DataLoss, FailedPrecondition, InvalidArgument, batch, random_state, state
 from atoll.data import DataPosition, LoaderIsOver
 from atoll.data_order import PartitionSampler, SampleOrder
+from atoll.pass_journal import PassJournal
 
 
 class StateTest(unittest.TestCase):
@@ -166,7 +169,22 @@ def numbers(size=10, shuffle=True, batch_size=3, **more):
 
 
 def take(position, count):
-    return [position.next().tolist() for _ in range(count)]
+    """The next batches, with a step on each."""
+    taken = []
+    for _ in range(count):
+        taken.append(position.next().tolist())
+        position.stepped()
+    return taken
+
+
+class Wrapped:
+    """As tqdm wraps what it iterates over."""
+
+    def __init__(self, iterable):
+        self.iterable = iterable
+
+    def __iter__(self):
+        yield from self.iterable
 
 
 class PositionTest(unittest.TestCase):
@@ -228,6 +246,84 @@ class PositionTest(unittest.TestCase):
         later.attach(numbers(shuffle=True))
         later.next()
         self.assertEqual(torch.rand(1).item(), drawn)
+
+    def test_a_batch_without_a_step_comes_again(self):
+        for taken in range(7):
+            with self.subTest(taken=taken):
+                position = DataPosition()
+                position.attach(numbers(shuffle=True))
+                take(position, taken)
+                kept = state.unpack(state.pack([position.state(), random_state.capture()]))
+                coming = [position.next().tolist() for _ in range(2)]
+                without_steps = state.unpack(state.pack(position.state()))
+                self.assertEqual(without_steps["samples"], kept[0]["samples"])
+                later = DataPosition()
+                later.load(without_steps)
+                random_state.restore(kept[1])
+                later.attach(numbers(shuffle=True))
+                self.assertEqual(take(later, 2), coming)
+
+    def test_a_pass_that_began_after_the_newest_state(self):
+        """The state of a round is lost, and its push counts: the position comes from the engine."""
+        def own():
+            return numbers(shuffle=True, generator=torch.Generator().manual_seed(4))
+
+        for make in (lambda: numbers(shuffle=True), own, lambda: Wrapped(own())):
+            for passes in (1, 2, 3):
+                with self.subTest(passes=passes), tempfile.TemporaryDirectory() as folder:
+                    torch.manual_seed(5)
+                    position = DataPosition(journal=PassJournal(folder))
+                    position.attach(make())
+                    take(position, 3)
+                    kept = state.unpack(state.pack([position.state(), random_state.capture()]))
+                    for _ in range(4 * passes):
+                        take(position, 1)
+                        torch.rand(3)  # what the training draws
+                    samples, coming = position.samples, take(position, 8)[:1]
+                    later = DataPosition(journal=PassJournal(folder))
+                    later.load(kept[0])
+                    random_state.restore(kept[1])
+                    torch.rand(7)
+                    later.attach(make())
+                    later.seek(samples)
+                    self.assertEqual(take(later, 1), coming)
+
+    def test_a_damaged_journal_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = PassJournal(folder)
+            position = DataPosition(journal=journal)
+            position.attach(numbers(shuffle=True))
+            take(position, 6)
+            self.assertEqual([one.number for one in journal.read(0, 1)], [0, 1])
+            self.assertEqual(journal.read(0, 2), [])
+            file = pathlib.Path(folder, "passes-0")
+            whole = file.read_bytes()
+            for damaged in (b"", whole[:-1], b"x" * 100, whole.replace(b'"number"', b'"nimber"').replace(b"passes", b"Passes")):
+                file.write_bytes(damaged)
+                self.assertEqual(journal.read(0, 1), [])
+
+    def test_worker_processes_that_outlive_a_pass(self):
+        def make():
+            return numbers(shuffle=True, num_workers=1, persistent_workers=True, **generator())
+
+        for generator in (dict, lambda: {"generator": torch.Generator().manual_seed(4)}):
+            for steps in (2, 6, 9):
+                with self.subTest(steps=steps):
+                    torch.manual_seed(5)
+                    position = DataPosition()
+                    position.attach(make())
+                    seen = take(position, steps)
+                    kept = state.unpack(state.pack([position.state(), random_state.capture()]))
+                    coming = take(position, 7)
+                    torch.manual_seed(99)  # another process
+                    later = DataPosition()
+                    later.load(kept[0])
+                    random_state.restore(kept[1])
+                    later.attach(make())
+                    self.assertEqual(take(later, 7), coming)
+                    # In the same process: back to the first pass, which has started the worker processes.
+                    position.seek(0)
+                    self.assertEqual(take(position, min(steps, 4)), seen[:4])
 
     def test_a_loader_with_a_state_is_not_read_again(self):
         class Counting:
@@ -300,7 +396,7 @@ class PositionTest(unittest.TestCase):
         begun = DataPosition()  # without a configuration it reads as earlier releases did
         loader = numbers(size=24, batch_size=2, shuffle=True)
         begun.attach(loader)
-        taken = [begun.next().tolist() for _ in range(5)]
+        taken = take(begun, 5)
         kept = begun.state()
         self.assertNotIn("order", kept)
         for _ in range(2):  # also in the life after the next
@@ -308,7 +404,7 @@ class PositionTest(unittest.TestCase):
             later.configuration = configuration
             later.load(kept)
             later.attach(numbers(size=24, batch_size=2, shuffle=True))
-            taken += [later.next().tolist() for _ in range(3)]
+            taken += take(later, 3)
             kept = later.state()
         self.assertEqual(len({sample for batch in taken for sample in batch}), 22)
         fresh = DataPosition()
