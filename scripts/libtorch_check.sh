@@ -50,9 +50,11 @@ cmake --preset release -B "$build" -DCMAKE_PREFIX_PATH="$prefix" -DATOLL_BUILD_T
   { tail -n 30 "$log" >&2; exit 1; }
 run_with_progress libtorch_check "$log" cmake --build "$build" --parallel "${jobs:-$(compile_jobs)}" --target "${targets[@]}" ||
   { grep -nE -A8 'error:|Error|FAILED' "$log" | head -n 60 >&2; exit 1; }
-# The library that runs is the one that was compiled against, and not Debian's beside it.
-linked=$(ldd "$build/bin/atoll-worker" | sed -nE 's/^.*libtorch_cpu\.so => (.*) \(.*$/\1/p')
-[[ $linked == "$(dirname "$prefix")"/* || $linked == "${prefix%/share/cmake}"/* ]] || { echo "libtorch_check: atoll-worker runs with $linked" >&2; exit 1; }
-echo "libtorch_check: atoll-worker is linked with LibTorch $version"
+# What runs is what was compiled against, and nothing of Debian's LibTorch beside it: two of them end a program at its start.
+for program in "$build"/bin/atoll-{worker,model} "$build"/tests/worker_{torch,models}_*; do
+  other=$(ldd "$program" | sed -nE 's/^\s*lib(torch|c10)[^ ]* => (.*) \(.*$/\2/p' | grep -vF "${prefix%/share/cmake}/" || true)
+  [ -z "$other" ] || { echo "libtorch_check: $program also runs with $other" >&2; exit 1; }
+done
+echo "libtorch_check: everything is linked with LibTorch $version"
 if [ "$build_only" = yes ]; then exit 0; fi
 ctest --test-dir "$build" -L '^(torch|models)$' -LE '^(long|slow|integration)$' --output-on-failure </dev/null

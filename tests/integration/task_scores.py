@@ -12,6 +12,7 @@
 Usage: task_scores.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
+import base64
 import json
 import pathlib
 import random
@@ -260,6 +261,13 @@ def by_evaluator(folder, programs, tokens, files, complaints):
         run.kill_all()
 
 
+def small_vocabulary(folder):
+    """A tokenizer whose tokens are the bytes too, in a file."""
+    file = folder / "small.tiktoken"
+    file.write_text("".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256)))
+    return file
+
+
 def refused(folder, programs, tokens, files, complaints):
     (folder / "bad.jsonl").write_text("{}\n")
     usage, files_code = 2, 6
@@ -271,6 +279,8 @@ def refused(folder, programs, tokens, files, complaints):
         (["--task", f"hellaswag={folder / 'none'}"], files_code, str(folder / "none")),
         (["--task", f"hellaswag={folder / 'bad.jsonl'}"], files_code, "line 1"),
         (["--task", f"hellaswag={files.hellaswag}", "--tokenizer", folder / "none"], files_code, "--tokenizer"),
+        (["--task", f"hellaswag={files.hellaswag}", "--tokenizer", small_vocabulary(folder), "--tokenizer-pattern", "gpt2"],
+         files_code, "the scores would mean nothing"),
     ]
     for arguments, code, text in attempts:
         state = folder / "refused"

@@ -25,6 +25,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfModel(const TokenizerSourc
           : absl::StrFormat("the run's tokenizer is '%s', whose file is not here", name));
 }
 
+absl::Status CheckTokenizerOfRun(const Tokenizer& tokenizer, const std::string& of_run) {
+  if (of_run.empty() || of_run == kNoTokenizer || tokenizer.name() == of_run) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--tokenizer: the run's data has the tokens of '%s', and this tokenizer is '%s', so the "
+      "scores would mean nothing; name the files of '%s'",
+      of_run, std::string(tokenizer.name()), of_run));
+}
+
 void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const TokenizerSource& of_model, const Logger& log) {
   std::string whose = "the run's tokenizer", other = of_model.of_run;
   if (other.empty() && IsModelFolder(of_model.files)) {

@@ -24,6 +24,10 @@ struct TokenizerSource {
 /// cannot be used.
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfModel(const TokenizerSource& source);
 
+/// InvalidArgument if the run, whose configuration names `of_run`, was trained with another one. What a
+/// worker scores with it would be published among the run's numbers. OK where of_run is not known.
+absl::Status CheckTokenizerOfRun(const Tokenizer& tokenizer, const std::string& of_run);
+
 /// Logs a warning if the run was trained with another one, or the model has another one beside its weights.
 void WarnOfOtherTokenizer(const Tokenizer& tokenizer, const TokenizerSource& of_model, const Logger& log);
 

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<TaskSuite>> TaskSuite::Create(const TaskFlags& fl
                                           text->task, text->file, std::string(found.status().message())));
     }
     tokenizer = *std::move(found);
-    WarnOfOtherTokenizer(*tokenizer, {.of_run = data_tokenizer}, log);
+    ATOLL_RETURN_IF_ERROR(CheckTokenizerOfRun(*tokenizer, data_tokenizer));
   }
   for (ChoiceInput& input : suite->inputs_) TurnIntoTokens(tokenizer.get(), std::nullopt, input);
   return suite;

@@ -41,8 +41,20 @@ uint64_t Count(const TokenView& tokens, TokenId token) {
   });
 }
 
+/// The first words of a dataset.
+absl::Status PrintBeginning(const Dataset& dataset, const Tokenizer& tokenizer) {
+  std::vector<TokenId> first(std::min<uint64_t>(kFirstTokens, dataset.train_tokens()));
+  ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
+  absl::PrintF("begins with  %s\n", Printable(tokenizer.Decode(first)));
+  first.resize(std::min<uint64_t>(kFirstTokens, dataset.validation_tokens()));
+  ATOLL_RETURN_IF_ERROR(dataset.ReadValidation(0, first));
+  absl::PrintF("held out     %s\n", Printable(tokenizer.Decode(first)));
+  return absl::OkStatus();
+}
+
 /// Each dataset of a mixture, if the folder is one.
-absl::StatusOr<bool> InspectMixture(const std::string& folder) {
+absl::StatusOr<bool> InspectMixture(const InspectFlags& flags) {
+  const std::string& folder = flags.folder;
   const std::string meta = JoinPath(folder, "meta.json");
   if (!FileExists(meta)) return false;
   ATOLL_ASSIGN_OR_RETURN(const std::string json, ReadFile(meta, kMaxDescriptionBytes));
@@ -51,11 +63,20 @@ absl::StatusOr<bool> InspectMixture(const std::string& folder) {
   ATOLL_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(folder, {kMaxVocabulary, 1, ""}));
   ATOLL_RETURN_IF_ERROR(data.VerifyContents([] { return true; }));
   PrintMixture(folder, *mixture);
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = TokenizerOf(data.tokenizer(), flags.tokenizer);
+  if (!tokenizer.ok()) {
+    if (flags.tokenizer.name.empty()) return true;
+    return tokenizer.status();
+  }
+  for (const TrainingData::Part& part : data.parts()) {
+    absl::PrintF("\n%s\n", part.folder);
+    ATOLL_RETURN_IF_ERROR(PrintBeginning(part.dataset, **tokenizer));
+  }
   return true;
 }
 
 absl::Status RunInspect(const InspectFlags& flags) {
-  ATOLL_ASSIGN_OR_RETURN(const bool mixture, InspectMixture(flags.folder));
+  ATOLL_ASSIGN_OR_RETURN(const bool mixture, InspectMixture(flags));
   if (mixture) return absl::OkStatus();
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(flags.folder, {kMaxVocabulary, 1, ""}));
   ATOLL_RETURN_IF_ERROR(dataset.VerifyContents());
@@ -73,15 +94,10 @@ absl::Status RunInspect(const InspectFlags& flags) {
     absl::PrintF("documents    %d in training, %d held out (token %d ends them)\n", documents,
                  Count(dataset.validation(), *description.end_of_text), *description.end_of_text);
   }
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = TokenizerOf(description.tokenizer, flags.tokenizer);
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      TokenizerOf(description.tokenizer, flags.tokenizer);
   if (!tokenizer.ok()) return flags.tokenizer.name.empty() ? absl::OkStatus() : tokenizer.status();
-  std::vector<TokenId> first(std::min<uint64_t>(kFirstTokens, dataset.train_tokens()));
-  ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
-  absl::PrintF("begins with  %s\n", Printable((*tokenizer)->Decode(first)));
-  first.resize(std::min<uint64_t>(kFirstTokens, dataset.validation_tokens()));
-  ATOLL_RETURN_IF_ERROR(dataset.ReadValidation(0, first));
-  absl::PrintF("held out     %s\n", Printable((*tokenizer)->Decode(first)));
-  return absl::OkStatus();
+  return PrintBeginning(dataset, **tokenizer);
 }
 
 }  // namespace

@@ -26,12 +26,12 @@ std::string TokenizerFault(const std::string& name) {
   const std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
   const std::string meant = DidYouMean(name, known);
   return absl::StrFormat(
-      "there is no file of this name%s, and the only tokenizer without a file is '%s'; name the "
+      "there is no file '%s'%s, and the only tokenizer without a file is '%s'; name the "
       "tokenizer.json, vocab.json or .tiktoken file of another one. For one that Atoll cannot read, make "
       "token shards with another program (for example modded-nanogpt's), then run `atoll-data adopt FOLDER "
       "--tokenizer %s --vocabulary N`",
-      meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant), absl::StrJoin(known, "', '"),
-      name);
+      name, meant.empty() ? "" : absl::StrFormat(" (did you mean '%s'?)", meant),
+      absl::StrJoin(known, "', '"), name);
 }
 
 }  // namespace
