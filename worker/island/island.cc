@@ -50,6 +50,13 @@ absl::Status Island::OpenStore() {
     ATOLL_ASSIGN_OR_RETURN(store_, RankStore::Open(store));
     return absl::OkStatus();
   }
+  if (place.rank == 0) {
+    options_.log.Info(
+        "uses the store of torchrun's agent. If the ranks do not find one another, torchrun's PyTorch has "
+        "another "
+        "version than this worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun",
+        {{"at", PlaceText(place)}});
+  }
   const MonoTime deadline = SteadyNow() + patience();
   while (true) {
     auto opened = RankStore::Open(store);
