@@ -116,7 +116,7 @@ void Evaluations::Watch(MonoTime now, Effects& effects) {
   if (now < due || due == evaluator_missed_) return;
   evaluator_missed_ = due;
   effects.Event(EventKind::kUnknown, "",
-                "no version is evaluated: evaluation.by is 'evaluator' and none has joined; start one with "
+                "no version is evaluated: evaluation.by is 'evaluator' and none is here; start one with "
                 "atoll-worker --role evaluator, or set evaluation.by to worker");
 }
 

@@ -91,7 +91,7 @@ std::vector<WaitView> RunWaits::Waits(MonoTime now) const {
   }
   if (evaluations_.Awaited()) {
     waits.push_back({.what =
-                         "an evaluator: evaluation.by is 'evaluator' and none has joined, so no version is "
+                         "an evaluator: evaluation.by is 'evaluator' and none is here, so no version is "
                          "evaluated; start one with atoll-worker --role evaluator, or set evaluation.by "
                          "to worker",
                      .from = {}});

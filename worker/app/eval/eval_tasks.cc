@@ -215,14 +215,22 @@ absl::StatusOr<TaskResult> ModelJudge::Choices(const ChoiceInput& input) {
   }
   TurnIntoTokens(tokenizer, flags_.begin_token, in_tokens);
   std::optional<ProgressBar> bar;
-  const ChoicePart* shown = nullptr;
+  size_t at = 0;
+  // A bar counts the seconds from its creation on.
+  const auto begin_part = [&] {
+    bar.reset();
+    if (at == in_tokens.parts.size()) return;
+    const ChoicePart& part = in_tokens.parts[at];
+    bar.emplace(BarOptions(input.file + part.of, part.tokens.size()), &clock_, &std::cerr);
+  };
+  begin_part();
   auto result = ScoreChoiceInput(in_tokens, scorer_, [&](const ChoicePart& part, uint64_t done) {
-    if (std::exchange(shown, &part) != &part) {
-      bar.reset();
-      bar.emplace(BarOptions(input.file + part.of, part.tokens.size()), &clock_, &std::cerr);
-    }
+    if (!bar) return;
     bar->Update(done);
-    if (done == part.tokens.size()) bar->Finish();
+    if (done < part.tokens.size()) return;
+    bar->Finish();
+    ++at;
+    begin_part();
   });
   if (result.ok()) return result;
   return absl::Status(result.status().code(), absl::StrFormat("%s, %s: %s", name_, input.file,
