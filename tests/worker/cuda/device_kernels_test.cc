@@ -7,8 +7,11 @@
 
 #include "core/codec.h"
 #include "core/delta.h"
+#include "core/error_feedback.h"
 #include "tests/worker/cuda/device_array.h"
 #include "tests/worker/cuda/push_fixture.h"
+#include "worker/cuda/cuda_queue.h"
+#include "worker/cuda/device_encoder.h"
 #include "worker/cuda/kernel_launch.h"
 
 // The comparisons of kernels_test.cc on a GPU, through the launches.
@@ -98,6 +101,33 @@ TEST_P(DeviceKernelsTest, ADeltaIsAddedAsByTheCodec) {
     ApplyDelta(codec, payload, host);
     const std::vector<float> device = values.Values();
     ASSERT_EQ(std::memcmp(device.data(), host.data(), elements * sizeof(float)), 0) << elements << " values";
+  }
+}
+
+TEST_P(DeviceKernelsTest, AnEncoderHasTheBitsOfErrorFeedback) {
+  constexpr uint64_t kElements = 100 * 4096 + 256;
+  const auto queue = CreateCudaQueue(0, nullptr);
+  ASSERT_TRUE(queue.ok()) << queue.status();
+  const DeviceEncoder::Options options = {
+      .elements = kElements, .codec = GetParam(), .beta = 0.8, .averaged = {{256, 1024}}};
+  const auto encoder = DeviceEncoder::Create(options, **queue);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  ErrorFeedback host(CodecFor(GetParam()), options.beta, kElements, options.form, options.averaged);
+  for (uint64_t push = 0; push < 3; ++push) {
+    const PushInput input = PushInput::Of(Input::kRandom, kElements, push);
+    std::vector<float> delta(kElements);
+    for (size_t i = 0; i < kElements; ++i) delta[i] = input.base[i] - input.local[i];
+    std::vector<std::byte> expected(CodecFor(GetParam()).EncodedSize(kElements));
+    std::vector<std::byte> payload(expected.size());
+    ASSERT_TRUE(host.Encode(delta, expected).ok());
+    const DeviceArray<float> local{std::span<const float>(input.local)};
+    ASSERT_TRUE((*encoder)->Begin(input.base, local.data()).ok());
+    // The next step changes the parameters behind the push.
+    CheckCuda(cudaMemsetAsync(local.data(), 0, kElements * sizeof(float)), "cudaMemsetAsync");
+    ASSERT_TRUE((*encoder)->End(payload).ok());
+    ASSERT_EQ(payload, expected);
+    ASSERT_EQ(std::memcmp((*encoder)->residual().data(), host.residual().data(), kElements * sizeof(float)),
+              0);
   }
 }
 
