@@ -4,7 +4,7 @@ set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
-stages=(build unit runs python steps)
+stages=(build unit kernels codecs runs python steps)
 usage() {
   cat <<'HELP'
 Usage: scripts/gpu_check.sh [options]
@@ -14,6 +14,8 @@ cores and an H100. A stage that fails is reported, and the next ones still run.
 
   build   configure against the LibTorch of python3, and build the programs and the tests that compute on a GPU
   unit    run these tests: each model, the inner step, the optimizer and saved states on the GPU against the processor
+  kernels run the kernels that encode pushes and add deltas, and compare their bits with the codecs of the processor
+  codecs  measure the speed of these kernels beside a copy within the GPU's memory
   runs    train with atoll-worker on the GPU: every kind of model, two workers and a kill -9, texts of atoll-model
   python  train with the Python package on the GPU, together with atoll-worker: plain, bf16, fp16, compiled, DDP, FSDP2
   steps   measure the step of GPT-2 124M beside PyTorch's, eager and compiled (bench/step/gpt2_step.py)
@@ -52,7 +54,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 for stage in "${stages[@]}"; do
-  [[ $stage =~ ^(build|unit|runs|python|steps)$ ]] || die 2 "unknown stage '$stage'"
+  [[ $stage =~ ^(build|unit|kernels|codecs|runs|python|steps)$ ]] || die 2 "unknown stage '$stage'"
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -60,7 +62,8 @@ build=build/cuda
 began=$SECONDS failed=() results=()
 unit_tests=(worker_torch_device_test worker_models_device_test worker_torch_model_test worker_torch_hardware_test worker_torch_replica_test
   worker_torch_resume_test worker_models_test)
-programs=(atoll-coordinator atoll-worker atoll-model atollctl atoll-data atoll-engine atoll_client atoll-step-speed)
+programs=(atoll-coordinator atoll-worker atoll-model atollctl atoll-data atoll-engine atoll_client atoll-step-speed
+  worker_cuda_device_kernels_test atoll-kernel-speed)
 
 install_cuda_wheels() {  # of the versions that are measured, and the compiler of the same CUDA
   local cuda python=$venv/bin/python
@@ -114,6 +117,13 @@ stage_unit() {
   return $bad
 }
 
+stage_kernels() {
+  timeout 150 "$build/tests/worker_cuda_device_kernels_test" >"$out/kernels-test.log" 2>&1 || { tail -n 40 "$out/kernels-test.log"; return 1; }
+  if grep -q '^\[  SKIPPED \]' "$out/kernels-test.log"; then echo "no GPU: the tests were skipped"; return 1; fi
+  tail -n 1 "$out/kernels-test.log"
+}
+stage_codecs() { timeout 120 "$build/bin/atoll-kernel-speed" >"$out/codecs.md" && cat "$out/codecs.md"; }
+
 python_tests() {  # CLASS
   timeout 200 python3 -B tests/python/run_tests.py --need torch --bin "$build/bin" --library "$build/lib/libatoll_client.so" "test_cuda.$1"
 }
@@ -146,6 +156,7 @@ report() {
   printf '\n| stage | seconds | result |\n|---|---|---|\n'
   for line in "${results[@]}"; do echo "| ${line// / | } |"; done
   if [ -f "$out/unit.txt" ]; then printf '\n'; sed -n 's/^\(worker_[a-z_]*\): exit code [0-9]*: \(.*\)$/- `\1`: \2/p' "$out/unit.txt"; fi
+  if [ -s "$out/codecs.md" ]; then printf '\n'; cat "$out/codecs.md"; fi
   if [ -f "$out/steps.md" ]; then printf '\n'; cat "$out/steps.md"; fi
 }
 
@@ -178,6 +189,6 @@ for stage in "${stages[@]}"; do
 done
 report >"$out/report.md"
 cat "$out/report.md"
-if [ "$compile_only" = yes ]; then say "these stages need a GPU: unit, runs, python, steps"; fi
+if [ "$compile_only" = yes ]; then say "these stages need a GPU: unit, kernels, codecs, runs, python, steps"; fi
 say "$((SECONDS - began)) s; the report and the logs are in $out"
 [ ${#failed[@]} -eq 0 ] || die 1 "failed: ${failed[*]}"

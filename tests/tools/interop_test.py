@@ -61,6 +61,7 @@ class Interop(unittest.TestCase):
         for options, packages, name, variable in (
             ((), "scripts/interop.txt", ".atoll-interop", "ATOLL_INTEROP_PYTHON"),
             (("--peers",), "bench/python/peers.txt", ".atoll-peers", "ATOLL_PEERS_PYTHON"),
+            (("--nvcc",), "scripts/nvcc.txt", ".atoll-nvcc", "ATOLL_NVCC_PYTHON"),
         ):
             wanted = hashlib.sha256((SOURCE / packages).read_bytes()).hexdigest()
             with tempfile.TemporaryDirectory() as folder:

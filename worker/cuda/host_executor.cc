@@ -27,12 +27,6 @@ bool Same(const std::source_location& a, const std::source_location& b) {
   return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
 }
 
-// Stacks of threads that have ended, for the next block of any executor: making one takes two system calls.
-std::vector<FiberStack>& SpareStacks() {
-  thread_local std::vector<FiberStack> stacks;
-  return stacks;
-}
-
 const char* NameOf(host::Access access) {
   switch (access) {
     case host::Access::kRead:
@@ -53,7 +47,7 @@ host::ExecutorThread& host::Current() {
 }
 
 HostExecutor::HostExecutor(const Options& options) : options_(options), random_(options.seed) {}
-HostExecutor::~HostExecutor() { TakeStacks(); }
+HostExecutor::~HostExecutor() { EndThreads(); }
 
 host::Region* HostExecutor::AddGlobal(const std::string& name, std::byte* data, size_t bytes, size_t element,
                                       Content content) {
@@ -120,22 +114,45 @@ absl::Status HostExecutor::Run(const char* kernel, uint32_t blocks, uint32_t thr
   return absl::InternalError(absl::StrJoin(reports_, "\n"));
 }
 
-void HostExecutor::TakeStacks() {
+/// A fiber that runs one thread of a kernel after another: to AddressSanitizer a new fiber is expensive.
+struct HostExecutor::Worker {
+  Worker()
+      : fiber(FiberStack(kStackBytes), [this] {
+          while (true) {
+            (*run)();
+            idle = true;
+            fiber.GiveWay();
+          }
+        }) {}
+
+  const std::function<void()>* run = nullptr;
+  bool idle = true;
+  Fiber fiber;
+};
+
+std::vector<std::unique_ptr<HostExecutor::Worker>>& HostExecutor::IdleWorkers() {
+  thread_local std::vector<std::unique_ptr<Worker>> workers;
+  return workers;
+}
+
+// A worker that is not idle waits for something that never comes, and is destroyed.
+void HostExecutor::EndThreads() {
   for (Thread& thread : threads_) {
-    if (thread.fiber->ended()) SpareStacks().push_back(thread.fiber->TakeStack());
+    if (thread.worker->idle) IdleWorkers().push_back(std::move(thread.worker));
   }
   threads_.clear();
 }
 
 void HostExecutor::MakeThreads(uint32_t threads, const std::function<void()>& run) {
-  TakeStacks();
-  std::vector<FiberStack>& stacks = SpareStacks();
+  EndThreads();
+  std::vector<std::unique_ptr<Worker>>& workers = IdleWorkers();
   for (uint32_t i = 0; i < threads; ++i) {
-    if (stacks.empty()) stacks.emplace_back(kStackBytes);
-    threads_.push_back({.fiber = std::make_unique<Fiber>(std::move(stacks.back()), run),
-                        .state = State::kReady,
-                        .place = {}});
-    stacks.pop_back();
+    if (workers.empty()) workers.push_back(std::make_unique<Worker>());
+    Thread& thread = threads_.emplace_back();
+    thread.worker = std::move(workers.back());
+    workers.pop_back();
+    thread.worker->run = &run;
+    thread.worker->idle = false;
   }
   warps_.assign(threads / kWarp, Warp());
   ready_.resize(threads);
@@ -158,8 +175,8 @@ void HostExecutor::RunBlock(uint32_t block) {
     ready_[index] = ready_.back();
     ready_.pop_back();
     Thread& thread = threads_[running_];
-    thread.fiber->Resume();
-    if (!thread.fiber->ended()) continue;
+    thread.worker->fiber.Resume();
+    if (!thread.worker->idle) continue;
     thread.state = State::kEnded;
     ++ended;
   }
@@ -186,7 +203,7 @@ std::string HostExecutor::Waiting() const {
   return absl::StrJoin(parts, ", ");
 }
 
-void HostExecutor::GiveWay() { threads_[running_].fiber->GiveWay(); }
+void HostExecutor::GiveWay() { threads_[running_].worker->fiber.GiveWay(); }
 
 void HostExecutor::MayGiveWay() {
   if (options_.accesses_per_switch == 0 || random_.Below(options_.accesses_per_switch) != 0) return;
@@ -197,9 +214,10 @@ void HostExecutor::MayGiveWay() {
 void HostExecutor::Barrier(std::source_location place) {
   if (at_barrier_ == 0) barrier_ = place;
   if (!Same(place, barrier_)) {
-    Stop(absl::StrFormat(
+    Report(absl::StrFormat(
         "thread %d is at the barrier %s while others wait at the barrier %s: the block's threads diverge",
         running_, At(place), At(barrier_)));
+    Stop();
   }
   if (++at_barrier_ == threads_.size()) {
     ReleaseBarrier();
@@ -225,10 +243,11 @@ const uint64_t* HostExecutor::Exchange(uint64_t bits, std::source_location place
   Warp& warp = warps_[running_ / kWarp];
   if (warp.arrived == 0) warp.place = place;
   if (!Same(place, warp.place)) {
-    Stop(
+    Report(
         absl::StrFormat("thread %d is at the warp operation %s while others of its warp are at %s: the "
                         "warp's threads diverge",
                         running_, At(place), At(warp.place)));
+    Stop();
   }
   uint64_t* const values = warp.values[warp.exchanges % 2];
   values[running_ - first] = bits;
@@ -257,8 +276,9 @@ void* HostExecutor::Check(host::Region* region, const host::Request& request) {
                            At(request.place));
   };
   if (++accesses_ > options_.most_accesses) {
-    Stop(absl::StrFormat("the kernel has not ended after %d accesses; thread %d is at %s",
-                         options_.most_accesses, running_, At(request.place)));
+    Report(absl::StrFormat("the kernel has not ended after %d accesses; thread %d is at %s",
+                           options_.most_accesses, running_, At(request.place)));
+    Stop();
   }
   const size_t bytes = region == nullptr ? 0 : region->bytes;
   if (request.offset > bytes || request.bytes > bytes - request.offset) {
@@ -290,8 +310,7 @@ void HostExecutor::Report(const std::string& report) {
   reports_.push_back(absl::StrFormat("kernel %s, block %d: %s", kernel_, block_, report));
 }
 
-void HostExecutor::Stop(const std::string& report) {
-  Report(report);
+void HostExecutor::Stop() {
   stopped_ = true;
   GiveWay();
 }

@@ -78,8 +78,9 @@ class HostExecutor final : private host::ExecutorThread {
 
  private:
   enum class State : uint8_t { kReady, kAtBarrier, kAtWarp, kEnded };
+  struct Worker;
   struct Thread {
-    std::unique_ptr<Fiber> fiber;
+    std::unique_ptr<Worker> worker;
     State state = State::kReady;
     std::source_location place;  // of what it waits at
   };
@@ -102,13 +103,15 @@ class HostExecutor final : private host::ExecutorThread {
                           Content content);
   absl::Status Run(const char* kernel, uint32_t blocks, uint32_t threads, const std::function<void()>& run);
   void RunBlock(uint32_t block);
-  void TakeStacks();
+  static std::vector<std::unique_ptr<Worker>>& IdleWorkers();
+  void EndThreads();
   void MakeThreads(uint32_t threads, const std::function<void()>& run);
   void GiveWay();
   void MayGiveWay();
   void ReleaseBarrier();
-  /// From a thread of the kernel: reports, and ends the launch. Does not return.
-  void Stop(const std::string& report);
+  /// From a thread of the kernel: ends the launch. Does not return, so that what the thread holds then is
+  /// leaked.
+  void Stop();
   void Report(const std::string& report);
   std::string Waiting() const;
 

@@ -152,7 +152,7 @@ absl::StatusOr<PushOutput> PushOnHost(const PushLaunch& launch, const PushInput&
 }
 
 absl::Status AddOnDevice(const PushLaunch& launch, std::span<const std::byte> payload,
-                         std::span<float> values) {
+                         std::span<float> values, std::vector<HostExecutor::Traffic>* traffic) {
   HostExecutor executor({.seed = launch.seed});
   const Aligned<uint8_t> bytes(std::span(reinterpret_cast<const uint8_t*>(payload.data()), payload.size()));
   Aligned<float> held{std::span<const float>(values)};
@@ -165,6 +165,7 @@ absl::Status AddOnDevice(const PushLaunch& launch, std::span<const std::byte> pa
     status = executor.Launch<typename Kernels::Add>(Blocks(values.size()), launch.threads, arguments);
   });
   std::copy(held.span().begin(), held.span().end(), values.begin());
+  if (traffic != nullptr) *traffic = executor.traffic();
   return status;
 }
 

@@ -50,7 +50,7 @@ absl::StatusOr<PushOutput> PushOnHost(const PushLaunch& launch, const PushInput&
 
 /// values += decode(payload), by the kernel in the host executor.
 absl::Status AddOnDevice(const PushLaunch& launch, std::span<const std::byte> payload,
-                         std::span<float> values);
+                         std::span<float> values, std::vector<HostExecutor::Traffic>* traffic = nullptr);
 
 /// The first difference between two outputs, bit for bit; empty: none.
 std::string Difference(const PushOutput& device, const PushOutput& host);
