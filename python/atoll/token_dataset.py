@@ -111,6 +111,13 @@ class TokenDataset:
         made._isolate = chosen
         return made
 
+    def verify(self) -> None:
+        """Compares the digests of all files now. DataLoss names the first file that differs.
+
+        Without it they are compared on a thread that starts with the first batch; the next batch then raises what the thread has found.
+        """
+        self.files.verify()
+
     # ---- its samples
 
     def place(self, position: int, partition: int = 0, partitions: int = 1) -> SamplePlace:
@@ -124,7 +131,8 @@ class TokenDataset:
         return SamplePlace(part, sample, self._parts[part].first_token(sample))
 
     def sample(self, position: int, partition: int = 0, partitions: int = 1) -> Any:
-        """Its context + 1 tokens, int64."""
+        """Its context + 1 tokens, int64. DataLoss names a file that is damaged, or was changed since it was opened."""
+        self.files.check()
         place = self.place(position, partition, partitions)
         return self._parts[place.part].text.read(place.first_token, self.context + 1)
 
