@@ -190,6 +190,12 @@ def take(position, count):
 
 
 class PositionTest(unittest.TestCase):
+    def test_a_function_that_counts_no_samples_in_a_batch(self):
+        self.assertEqual(batch.BatchCounter(samples=len).count([1, 2, 3]), (3, 3))
+        for value in ([torch.zeros(3, 4)], {"input_ids": torch.zeros(3, 4)}):
+            with self.assertRaisesRegex(InvalidArgument, f"counted 0 samples in a batch, a {type(value).__name__}: .*at least one"):
+                batch.BatchCounter(samples=lambda _: 0).count(value)
+
     def test_restarts_the_loader_at_its_end(self):
         position = DataPosition()
         position.attach(numbers(shuffle=False))
