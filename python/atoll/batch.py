@@ -5,6 +5,7 @@ import sys
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Tuple
 
 from ._counts import whole_number
+from .errors import InvalidArgument
 from .progress import warn
 
 DEPTH = 4  # of nested batches that is searched
@@ -35,7 +36,7 @@ class BatchCounter:
     def count(self, batch: Any, context: int = 1) -> Tuple[int, int]:
         """(samples, tokens). Tokens are the elements of `input_ids`; without them, `context` for each sample. At least 1 each."""
         ids = _input_ids(batch)
-        samples = 0 if self._samples is None else whole_number("samples", self._samples(batch))
+        samples = 0 if self._samples is None else self._told(batch)
         if ids is not None:
             elements = 1
             for length in ids.shape:
@@ -43,6 +44,14 @@ class BatchCounter:
             return samples or max(1, int(ids.shape[0]) if len(ids.shape) > 1 else 1), max(1, elements)
         samples = max(1, samples or self._counted(batch))
         return samples, samples * context
+
+    def _told(self, batch: Any) -> int:
+        assert self._samples is not None
+        told = whole_number("samples", self._samples(batch))
+        if not told:
+            raise InvalidArgument(f"the function samples counted 0 samples in a batch, a {type(batch).__name__}: a batch of a step has at least one. "
+                                  "Give run.steps(loader) no empty batches, or a function that counts their samples")
+        return told
 
     def _counted(self, batch: Any) -> int:
         lists = [] if self._stacked else _lists(batch)

@@ -103,10 +103,18 @@ def find_island(choice: Any = "auto") -> Island:
     """`choice`: "auto" (all ranks where torch.distributed is initialised), None or False (this process alone), or a process group."""
     if choice is None or choice is False:
         return Island()
-    if choice != "auto" and choice is not True:
-        return TorchIsland(choice)
     torch: Any = sys.modules.get("torch")
-    ready = torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+    available = torch is not None and torch.distributed.is_available()
+    ready = available and torch.distributed.is_initialized()
+    if choice is not True and not (isinstance(choice, str) and choice == "auto"):
+        if not available or not isinstance(choice, torch.distributed.ProcessGroup):
+            raise InvalidArgument(f"island is {choice!r}: use 'auto', False, or a process group of torch.distributed that has this rank, such as "
+                                  "torch.distributed.new_group()")
+        if not ready:
+            raise InvalidArgument("island is a process group, but torch.distributed has ended: call init_process_group, then join with its group")
+        if torch.distributed.get_rank(choice) < 0:
+            raise InvalidArgument("island is a process group without this rank: join on its ranks only, or give this rank a group of its own")
+        return TorchIsland(choice)
     if ready and torch.distributed.get_world_size() > 1:
         return TorchIsland()
     if choice is True:

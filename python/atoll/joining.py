@@ -111,9 +111,17 @@ def count_parameters(model: Any, buffers: Any = None) -> int:
 def _absolute(options: Dict[str, Any]) -> Dict[str, Any]:
     """A restart of the worker opens the same files, also after os.chdir(). `~` is the home folder, as in a shell."""
     def resolve(name: str, value: Any) -> Any:
-        if name.replace("-", "_") not in PATHS or not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        if name.replace("-", "_") not in PATHS or value is None and name != "state_dir":
             return value
-        return os.path.abspath(os.path.expanduser(os.fspath(value)))
+        path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
+        if not isinstance(path, str):
+            raise InvalidArgument(f"{name} is {value!r}: give a path as text or as a pathlib.Path")
+        try:
+            if b"\0" in os.fsencode(path):
+                raise InvalidArgument(f"{name} is {path!r}: a path cannot have a NUL character; remove it")
+        except UnicodeEncodeError as failure:
+            raise InvalidArgument(f"{name} is {path!r}: {failure.reason}; give a path of valid text") from None
+        return os.path.abspath(os.path.expanduser(path)) if path else path
 
     return {name: resolve(name, value) for name, value in options.items()}
 

@@ -5,6 +5,8 @@ import random
 import sys
 from typing import Any, Dict, List
 
+from .progress import warn
+
 
 def capture(devices: bool = True) -> Dict[str, Any]:
     """Plain values and tensors. `devices`: the generators of CUDA devices too, if CUDA is in use."""
@@ -12,8 +14,7 @@ def capture(devices: bool = True) -> Dict[str, Any]:
     found: Dict[str, Any] = {"python": [version, b"".join(word.to_bytes(4, "little") for word in words), gauss]}
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None:
-        name, keys, position, has_gauss, cached = numpy.random.get_state()
-        found["numpy"] = [name, keys, position, has_gauss, cached]
+        found["numpy"] = _numpy_state(numpy)
     if torch is not None:
         found["torch"] = torch.get_rng_state()
         if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -29,11 +30,29 @@ def restore(state: Dict[str, Any]) -> None:
         random.setstate((version, words, gauss))
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and "numpy" in state:
-        numpy.random.set_state(tuple(state["numpy"]))
+        _set_numpy_state(numpy, state["numpy"])
     if torch is not None and "torch" in state:
         torch.set_rng_state(state["torch"])
         if "cuda" in state and torch.cuda.is_available() and torch.cuda.device_count() == len(state["cuda"]):
             torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def _numpy_state(numpy: Any) -> Any:
+    """A list for MT19937, which older releases read too; for a generator of set_bit_generator, its dict."""
+    state = numpy.random.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return state
+    return ["MT19937", state["state"]["key"], state["state"]["pos"], state["has_gauss"], state["gauss"]]
+
+
+def _set_numpy_state(numpy: Any, state: Any) -> None:
+    kept = state["bit_generator"] if isinstance(state, dict) else state[0]
+    own = numpy.random.get_state(legacy=False)["bit_generator"]
+    if kept == own:
+        numpy.random.set_state(state if isinstance(state, dict) else tuple(state))
+    else:
+        warn(f"the state of numpy.random is that of {kept}, and the program has set {own}: its random numbers begin as the program has seeded them. "
+             "Set the same bit generator in every start of the program", stacklevel=2)
 
 
 def generators_of(loader: Any) -> List[Any]:

@@ -263,6 +263,7 @@ class Run:
             add(self)
             self._session.signals.install()
             self._session.begin()
+            self._inner.mark()
         except BaseException:
             self._release()
             raise

@@ -53,11 +53,14 @@ class TokenDataset:
                 logits = model(torch.from_numpy(batch["input_ids"]))
 
     `context`, `seed` and `sequences` are the run's model context, run.seed and data.sequences; for_run() fills them in. With
-    `isolate_documents`, batches say which document each token is of. Not thread-safe; copies may be used in other processes.
+    `isolate_documents`, batches say which document each token is of; None: as for_run()'s run says, and no without a run. Not
+    thread-safe; copies may be used in other processes.
     """
 
-    def __init__(self, folder: Any, context: int = 0, seed: int = 1337, sequences: str = "within_files", isolate_documents: bool = False):
-        self._open(DatasetFolder(folder), context, seed, sequences, isolate_documents)
+    def __init__(self, folder: Any, context: int = 0, seed: int = 1337, sequences: str = "within_files",
+                 isolate_documents: Optional[bool] = None):
+        self._open(DatasetFolder(folder), context, seed, sequences, bool(isolate_documents))
+        self._isolate = isolate_documents
 
     def _open(self, files: DatasetFolder, context: int, seed: int, sequences: str, isolate_documents: bool) -> None:
         if sequences not in _SEQUENCES:
@@ -91,14 +94,29 @@ class TokenDataset:
         return [part.count for part in self._parts]
 
     def for_run(self, run: Any, isolate_documents: Optional[bool] = None) -> "TokenDataset":
-        """The same files in the order of this run."""
+        """The same files in the order of this run. `isolate_documents`: None is what the constructor was told, and else data.isolate_documents.
+        """
         configuration = run.config.get("config", {})
-        name = str(configuration.get("data", {}).get("sequences", ""))
+        data = configuration.get("data", {})
+        chosen = self._isolate if isolate_documents is None else isolate_documents
+        for section, model in configuration.get("model", {}).items():  # one, with the name of the family
+            if self.files.vocabulary > int(model.get("vocabulary", self.files.vocabulary)):
+                raise InvalidArgument(f"dataset folder {self.files.path}: its tokenizer's vocabulary is {self.files.vocabulary}, but "
+                                      f"model.{section}.vocabulary is {model['vocabulary']}; begin a run with at least that, or use other files")
         made = TokenDataset.__new__(TokenDataset)
-        # A coordinator of an older release does not name it, and reads the files as one text.
-        made._open(self.files, run.context, int(configuration["run"]["seed"]), "within_files" if name.lower().endswith("within_files") else
-                   "across_files", self.isolate_documents if isolate_documents is None else isolate_documents)
+        # A coordinator of an older release does not name the sequences, and reads the files as one text.
+        made._open(self.files, run.context, int(configuration["run"]["seed"]),
+                   "within_files" if str(data.get("sequences", "")).lower().endswith("within_files") else "across_files",
+                   bool(data.get("isolate_documents", False) if chosen is None else chosen))
+        made._isolate = chosen
         return made
+
+    def verify(self) -> None:
+        """Compares the digests of all files now. DataLoss names the first file that differs.
+
+        Without it they are compared on a thread that starts with the first batch; the next batch then raises what the thread has found.
+        """
+        self.files.verify()
 
     # ---- its samples
 
@@ -113,7 +131,8 @@ class TokenDataset:
         return SamplePlace(part, sample, self._parts[part].first_token(sample))
 
     def sample(self, position: int, partition: int = 0, partitions: int = 1) -> Any:
-        """Its context + 1 tokens, int64."""
+        """Its context + 1 tokens, int64. DataLoss names a file that is damaged, or was changed since it was opened."""
+        self.files.check()
         place = self.place(position, partition, partitions)
         return self._parts[place.part].text.read(place.first_token, self.context + 1)
 

@@ -1,28 +1,25 @@
 """Dataset folders and mixtures as `atoll-data` makes them (docs/reference/token_files.md), read with NumPy.
 
-The files are mapped, not read, so a dataset may be larger than memory.
+The files are read where they are needed, so a dataset may be larger than memory.
 """
 from __future__ import annotations
 
 import bisect
-import json
 import pathlib
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
-from .errors import FailedPrecondition, InvalidArgument, NotFound
-
-_LLMC = {20240520: (1, "<u2"), 20240801: (7, "<u4")}  # magic: version, type
-_LLMC_HEADER = 1024
-_MEGATRON_MAGIC = b"MMIDIDX\0\0"
-_MEGATRON_TYPES = {4: "<u4", 8: "<u2"}
+from .errors import FailedPrecondition, InvalidArgument
+from .token_check import BackgroundCheck, verify
+from .token_file import TokenFile
+from .token_meta import Description, MixturePart, TokenFileEntry, read_description
 
 
 class TokenText:
-    """Token files that follow each other. Not thread-safe."""
+    """Token files that follow each other."""
 
-    def __init__(self, folder: pathlib.Path, entries: List[Dict[str, Any]]):
-        self.file_tokens = [int(entry["tokens"]) for entry in entries]
-        self._files = [_open_entry(folder, entry) for entry in entries]
+    def __init__(self, folder: pathlib.Path, entries: List[TokenFileEntry], vocabulary: int):
+        self.files = [TokenFile(folder / entry.name, entry, vocabulary) for entry in entries]
+        self.file_tokens = [entry.tokens for entry in entries]
         self._starts = [sum(self.file_tokens[:i]) for i in range(len(entries))]
 
     @property
@@ -30,15 +27,15 @@ class TokenText:
         return sum(self.file_tokens)
 
     def read(self, first: int, count: int) -> Any:
-        """Tokens [first, first + count) of the whole text, int64."""
+        """Tokens [first, first + count) of the whole text, int64. Errors: as of TokenFile.read."""
         import numpy
         pieces, file = [], bisect.bisect_right(self._starts, first) - 1
         while count > 0:
             offset = first - self._starts[file]
-            piece = self._files[file][offset:offset + count]
+            piece = self.files[file].read(offset, min(count, self.file_tokens[file] - offset))
             pieces.append(piece)
             first, count, file = first + len(piece), count - len(piece), file + 1
-        return numpy.concatenate(pieces).astype(numpy.int64)
+        return numpy.concatenate(pieces)
 
 
 class Part(NamedTuple):
@@ -58,88 +55,43 @@ class DatasetFolder:
 
     def __init__(self, folder: Any):
         self.path = pathlib.Path(folder)
-        meta = _read_meta(self.path)
-        self.fingerprint, self.tokenizer, self.vocabulary = str(meta["fingerprint"]), str(meta["tokenizer"]), int(meta["vocabulary"])
-        end = meta.get("end_of_text")
-        self.end_of_text: Optional[int] = None if end is None else int(end)
-        if "mixture" in meta:
-            self.parts = [self._open_part(entry) for entry in meta["mixture"]]
-        else:
-            self.parts = [Part(str(self.path), 1, TokenText(self.path, meta["train"]), TokenText(self.path, [meta["validation"]]))]
+        self._background: Optional[BackgroundCheck] = None
+        found = read_description(self.path)
+        self.fingerprint, self.tokenizer, self.vocabulary = found.fingerprint, found.tokenizer, found.vocabulary
+        self.end_of_text: Optional[int] = found.end_of_text
+        self.parts = [self._open_part(part) for part in found.mixture] or [_part(str(self.path), 1, self.path, found)]
 
     @property
     def is_mixture(self) -> bool:
         return len(self.parts) > 1
 
-    def _open_part(self, entry: Dict[str, Any]) -> Part:
-        path = self.path / entry["folder"]
-        meta = _read_meta(path)
-        if "mixture" in meta:
+    def check(self) -> None:
+        """DataLoss if a file differs from its digest, as far as they are compared. The first call in a process starts comparing on a thread."""
+        if self._background is None or not self._background.in_this_process:
+            self._background = BackgroundCheck(self._files())
+        self._background.check()
+
+    def verify(self) -> None:
+        """Compares all digests now. DataLoss names the first file that differs."""
+        verify(self._files())
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_background": None}  # a copy in another process has its own
+
+    def _files(self) -> List[TokenFile]:
+        return [file for part in self.parts for text in (part.train, part.validation) for file in text.files]
+
+    def _open_part(self, part: MixturePart) -> Part:
+        path = self.path / part.folder
+        found = read_description(path)
+        if found.mixture:
             raise InvalidArgument(f"mixture {self.path}: its dataset {path} is a mixture itself; make it again with 'atoll-data mix'")
-        if meta["fingerprint"] != entry["fingerprint"]:
+        if found.fingerprint != part.fingerprint:
             raise FailedPrecondition(f"mixture {self.path}: the dataset {path} was changed; put the old dataset back, or make the mixture "
                                      "again with 'atoll-data mix'")
-        return Part(entry["folder"], int(entry["weight"]), TokenText(path, meta["train"]), TokenText(path, [meta["validation"]]))
+        return _part(part.folder, part.weight, path, found)
 
 
-def _read_meta(folder: pathlib.Path) -> Dict[str, Any]:
-    path = folder / "meta.json"
-    try:
-        meta = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise NotFound(f"{path} is missing: {folder} is no dataset folder; make one with 'atoll-data tokenize' or 'atoll-data adopt'") from None
-    except ValueError as problem:
-        raise InvalidArgument(f"{path}: {problem}; copy the dataset again") from None
-    missing = {"tokenizer", "vocabulary", "fingerprint"} - meta.keys()
-    if missing or not ("mixture" in meta or {"train", "validation"} <= meta.keys()):
-        raise InvalidArgument(f"{path} does not describe a dataset; copy the dataset again")
-    return dict(meta)
-
-
-def _open_entry(folder: pathlib.Path, entry: Dict[str, Any]) -> Any:
-    path, tokens = folder / entry["name"], int(entry["tokens"])
-    values, first = _map_tokens(path), int(entry.get("first", 0))
-    expected = int(entry.get("file_tokens", 0)) or tokens
-    if len(values) != expected or first + tokens > expected:
-        raise InvalidArgument(f"token file {path}: {len(values)} tokens, but meta.json says {expected}; copy the file again")
-    return values[first:first + tokens]
-
-
-def _map_tokens(path: pathlib.Path) -> Any:
-    import numpy
-    if not path.exists():
-        raise NotFound(f"token file {path} is missing; copy the dataset again")
-    kind, offset = _layout(path)
-    if (path.stat().st_size - offset) % numpy.dtype(kind).itemsize:
-        raise InvalidArgument(f"token file {path} is truncated; copy it again")
-    return numpy.memmap(path, dtype=kind, mode="r", offset=offset)
-
-
-def _layout(path: pathlib.Path) -> Tuple[str, int]:
-    """Type of the tokens, and the byte where they begin."""
-    index = path.with_suffix(".idx")
-    if path.suffix == ".bin" and index.exists():
-        with open(index, "rb") as file:
-            head = file.read(18)
-        if head.startswith(_MEGATRON_MAGIC):
-            return _known(path, _MEGATRON_TYPES.get(head[17])), 0
-    metadata, ends = pathlib.Path(f"{path}.metadata"), pathlib.Path(f"{path}.index")
-    if metadata.exists():
-        size = metadata.read_text().partition("\n")[0].rpartition("|")[2].strip()
-        return _known(path, {"2": "<u2", "4": "<u4"}.get(size)), 0
-    if ends.exists():
-        import numpy
-        last = int(numpy.fromfile(ends, dtype="<u8")[-1])
-        return _known(path, {2: "<u2", 4: "<u4"}.get(path.stat().st_size // max(1, last))), 0
-    with open(path, "rb") as file:
-        head = file.read(12)
-    magic, version = int.from_bytes(head[:4], "little"), int.from_bytes(head[4:8], "little")
-    known = _LLMC.get(magic)
-    return _known(path, known[1] if known is not None and known[0] == version else None), _LLMC_HEADER
-
-
-def _known(path: pathlib.Path, kind: Optional[str]) -> str:
-    if kind is None:
-        raise InvalidArgument(f"{path} is no token file of llm.c, Megatron or datatrove with tokens of 2 or 4 bytes; "
-                              "'atoll-data inspect' says what is wrong")
-    return kind
+def _part(name: str, weight: int, folder: pathlib.Path, found: Description) -> Part:
+    held_out = [] if found.validation is None else [found.validation]
+    return Part(name, weight, TokenText(folder, found.train, found.vocabulary), TokenText(folder, held_out, found.vocabulary))

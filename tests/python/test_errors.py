@@ -163,6 +163,24 @@ class ErrorsTest(RunTest):
         with self.assertRaisesRegex(atoll.InvalidArgument, "evaluate must be a function .* and is float 0.5"):
             self.join("127.0.0.1:1", evaluate=0.5)
 
+    def test_paths_that_are_none(self):
+        for options, text in (({"state_dir": None}, "state_dir is None: give a path as text"), ({"state_dir": 3}, "state_dir is 3: give a path"),
+                              ({"state_dir": b"/state"}, "state_dir is b'/state': give a path as text"),
+                              ({"log_file": b"log"}, "log_file is b'log': give a path as text"),
+                              ({"state_dir": "a\0b"}, r"state_dir is 'a\\x00b': a path cannot have a NUL character"),
+                              ({"tls_ca": "a\0b"}, r"tls_ca is 'a\\x00b': a path cannot have a NUL character"),
+                              ({"state_dir": "\ud800"}, r"state_dir is '\\ud800': surrogates not allowed; give a path of valid text")):
+            model, optimizer = model_and_optimizer()
+            with self.assertRaisesRegex(atoll.InvalidArgument, text):
+                atoll.join("127.0.0.1:1", model, optimizer, **{**self.options(), **options})
+
+    def test_a_process_group_that_has_ended(self):
+        torch.distributed.init_process_group("gloo", init_method=f"file://{self.folder}/ranks", rank=0, world_size=1)
+        group = torch.distributed.group.WORLD
+        torch.distributed.destroy_process_group()
+        with self.assertRaisesRegex(atoll.InvalidArgument, "island is a process group, but torch.distributed has ended"):
+            self.join("127.0.0.1:1", *model_and_optimizer(), island=group)
+
     def test_an_unknown_option(self):
         with self.assertRaisesRegex(atoll.InvalidArgument, "tokenfile"):
             self.join("127.0.0.1:1", *model_and_optimizer(), tokenfile="x")
@@ -377,7 +395,9 @@ class ErrorsTest(RunTest):
                             (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": "mean"}), "buffers is 'mean', and the model is a dict"),
                             (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": ["v"]}), "buffers names 'v', which is not in the model"),
                             (({"w": numpy.zeros(2, numpy.float32)}, None, {"buffers": ["w"]}), "no parameter to exchange"),
-                            ((model, None, {"island": True}), "fewer than two ranks")):
+                            ((model, None, {"island": True}), "fewer than two ranks"),
+                            ((model, None, {"island": 3}), "island is 3: use 'auto', False, or a process group of torch.distributed"),
+                            ((model, None, {"island": "none"}), "island is 'none': use 'auto', False")):
             with self.assertRaisesRegex(atoll.InvalidArgument, text):
                 self.join("127.0.0.1:1", *given[:2], **(given[2] if len(given) > 2 else {}))
 

@@ -278,6 +278,14 @@ class GuardTest(RunTest):
             self.assertEqual(found, ["parameters have changed in the last 3 batch"] if changes else [])
             self.fresh()
 
+    def test_a_loop_that_ends_at_its_first_batch_has_changed_nothing(self):
+        hub = self.coordinator(rounds=3, steps=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.join(hub, *model_and_optimizer()) as run:
+                for _ in run.steps(loader()):
+                    break
+
 
 class Wrapper(torch.optim.Optimizer):
     """As those that look ahead: its step is one of another optimizer over the same parameters."""

@@ -107,6 +107,26 @@ class StateTest(unittest.TestCase):
         random_state.restore(state.unpack(kept))
         self.assertEqual([random.random(), random.gauss(0, 1), numpy.random.rand(), torch.rand(1).item()], drawn)
 
+    @unittest.skipUnless(hasattr(numpy.random, "set_bit_generator"), "set_bit_generator is newer")
+    def test_the_state_of_every_bit_generator_of_numpy_comes_back(self):
+        self.addCleanup(numpy.random.set_bit_generator, numpy.random.get_bit_generator())
+        kept = {}
+        for kind in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"):
+            numpy.random.set_bit_generator(getattr(numpy.random, kind)(3))
+            numpy.random.randn()  # leaves a second value behind
+            kept[kind] = state.pack(random_state.capture())
+            drawn = [numpy.random.randn(), numpy.random.rand(), int(numpy.random.randint(1 << 30))]
+            numpy.random.set_bit_generator(getattr(numpy.random, kind)(4))
+            random_state.restore(state.unpack(kept[kind]))
+            self.assertEqual([numpy.random.randn(), numpy.random.rand(), int(numpy.random.randint(1 << 30))], drawn, kind)
+        self.assertIsInstance(state.unpack(kept["MT19937"])["numpy"], list)  # as older releases read it
+        for other in ("MT19937", "PCG64"):
+            drawn = numpy.random.SFC64(5).random_raw()
+            numpy.random.set_bit_generator(numpy.random.SFC64(5))
+            with self.assertWarnsRegex(UserWarning, f"numpy.random is that of {other}, and the program has set SFC64"):
+                random_state.restore(state.unpack(kept[other]))
+            self.assertEqual(numpy.random.get_bit_generator().random_raw(), drawn)
+
 
 class OrderTest(unittest.TestCase):
     def test_golden_table_of_data_order(self):
@@ -188,6 +208,12 @@ class Wrapped:
 
 
 class PositionTest(unittest.TestCase):
+    def test_a_function_that_counts_no_samples_in_a_batch(self):
+        self.assertEqual(batch.BatchCounter(samples=len).count([1, 2, 3]), (3, 3))
+        for value in ([torch.zeros(3, 4)], {"input_ids": torch.zeros(3, 4)}):
+            with self.assertRaisesRegex(InvalidArgument, f"counted 0 samples in a batch, a {type(value).__name__}: .*at least one"):
+                batch.BatchCounter(samples=lambda _: 0).count(value)
+
     def test_restarts_the_loader_at_its_end(self):
         position = DataPosition()
         position.attach(numbers(shuffle=False))

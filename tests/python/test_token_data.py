@@ -4,14 +4,21 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import unittest
 
-from fixture import PATIENCE_S, RunTest, wait_for
+import torch
+
+import atoll
+from atoll.token_dataset import IGNORED_TARGET
+from fixture import PATIENCE_S, Coordinator, RunTest, config, wait_for
+from small_gpt import VOCABULARY, Gpt
 from token_worker import BATCH
 
 CONTEXT, PARTITIONS, SEED = 16, 5, 11
+END = 7  # of a document
 
 
 class TokenDataTest(RunTest):
@@ -19,18 +26,24 @@ class TokenDataTest(RunTest):
         program = pathlib.Path(os.environ["ATOLL_TEST_BIN"]) / "atoll-data"
         return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=True).stdout
 
-    def dataset(self, name, files):
-        """An adopted dataset with training files of these sizes. Returns its training text."""
+    def dataset(self, name, files, *more):
+        """An adopted dataset with training files of these sizes. `more`: arguments of adopt. Returns its training text."""
         draw, folder, text = random.Random(name), self.folder / name, []
         folder.mkdir()
         for number, size in enumerate([*files, 100]):
-            tokens = [draw.randrange(500) for _ in range(size)]
+            tokens = [END if draw.random() < 0.1 else draw.randrange(VOCABULARY) for _ in range(size)]
             text += tokens if number < len(files) else []
             with open(folder / (f"train_{number}.bin" if number < len(files) else "val.bin"), "wb") as file:
                 array.array("i", [20240520, 1, size] + [0] * 253).tofile(file)
                 array.array("H", tokens).tofile(file)
-        self.data("adopt", folder, "--tokenizer", "gpt2", "--vocabulary", 500)
+        self.data("adopt", folder, "--tokenizer", "gpt2", "--vocabulary", VOCABULARY, *more)
         return text
+
+    def order(self, folder, partition, samples, *more):
+        """(part, sample, first token) of the first samples of a partition, by atoll-data."""
+        return [tuple(map(int, line.split())) for line in self.data(
+            "order", self.folder / folder, "--context", CONTEXT, "--seed", SEED, "--partition", partition, "--partitions", PARTITIONS,
+            "--samples", samples, *more).splitlines()]
 
     def batches(self):
         """Partition, position and samples of every batch of every worker."""
@@ -62,9 +75,7 @@ class TokenDataTest(RunTest):
         for name, worker in workers.items():
             self.assertEqual(worker.wait(PATIENCE_S), 0, (self.folder / f"{name}.log").read_text()[-2000:])
         batches = self.batches()
-        order = {partition: [tuple(map(int, line.split())) for line in self.data(
-            "order", self.folder / "mix", "--context", CONTEXT, "--seed", SEED, "--partition", partition, "--partitions", PARTITIONS,
-            "--samples", 2000).splitlines()] for partition in range(PARTITIONS)}
+        order = {partition: self.order("mix", partition, 2000) for partition in range(PARTITIONS)}
         for partition, position, samples in batches:
             expected = [texts[part][first:first + CONTEXT] for part, _, first in order[partition][position:position + BATCH]]
             self.assertEqual(samples, expected, (partition, position))
@@ -73,6 +84,42 @@ class TokenDataTest(RunTest):
             positions = {position for which, position, _ in batches if which == partition}
             self.assertEqual(positions, set(range(0, len(positions) * BATCH, BATCH)), partition)
         self.assertGreaterEqual(len(batches), 12 * 4)
+
+    def test_the_settings_of_the_run_count(self):
+        text = self.dataset("web", [900, 700], "--end-of-text", END)
+        files = atoll.TokenDataset(self.folder / "web")
+        model = {"layers": 1, "heads": 1, "width": 8, "context": CONTEXT, "vocabulary": VOCABULARY}
+        for isolated, sequences in ((True, "within_files"), (False, "across_files")):
+            hub = Coordinator(self.folder, config(
+                run={"workers": 1, "rounds": 1, "seed": SEED}, steps=2, batch=BATCH, model={"gpt": model}, data={
+                    "mode": "shared", "partitions": PARTITIONS, "tokenizer": "gpt2", "isolate_documents": isolated, "sequences": sequences})).start()
+            self.addCleanup(hub.stop, signal.SIGKILL)
+            gpt = Gpt(layers=1, heads=1, width=8, context=CONTEXT)
+            with atoll.join(hub.data, gpt, torch.optim.SGD(gpt.parameters(), lr=0.1), **self.options(f"w{int(isolated)}"),
+                            data_fingerprint=files.fingerprint) as run:
+                self.compare(next(run.steps(files.for_run(run).batches(BATCH))), text, isolated,
+                             self.order("web", run.partition, BATCH, "--sequences", sequences))
+                self.assertEqual(files.for_run(run, isolate_documents=not isolated).isolate_documents, not isolated)
+                own = atoll.TokenDataset(self.folder / "web", isolate_documents=not isolated)
+                self.assertEqual(own.for_run(run).for_run(run).isolate_documents, not isolated)
+                run.stop()
+            hub.stop()
+            shutil.rmtree(self.folder / "coordinator")
+
+    def compare(self, batch, text, isolated, order):
+        """The batch has these samples of the text, and their documents where they are isolated."""
+        names = {"input_ids", "targets"} | ({"document_ids", "position_ids"} if isolated else set())
+        self.assertEqual(set(batch), names)
+        self.assertIn(END, batch["input_ids"])
+        for row, (_, _, first) in enumerate(order):
+            inputs, targets = text[first:first + CONTEXT], text[first + 1:first + CONTEXT + 1]
+            self.assertEqual(batch["input_ids"][row].tolist(), inputs)
+            if not isolated:
+                self.assertEqual(batch["targets"][row].tolist(), targets)
+                continue
+            self.assertEqual(batch["targets"][row].tolist(), [IGNORED_TARGET if token == END else target for token, target in zip(inputs, targets)])
+            self.assertEqual(batch["document_ids"][row].tolist(), [inputs[:place].count(END) for place in range(CONTEXT)])
+            self.assertEqual(batch["position_ids"][row].tolist(), [(inputs[:place][::-1] + [END]).index(END) for place in range(CONTEXT)])
 
 
 if __name__ == "__main__":
