@@ -9,6 +9,7 @@
 #include "cli/compare/read_run.h"
 #include "cli/compare/run_curve.h"
 #include "cli/metric_writer.h"
+#include "cli/plot.h"
 #include "cli/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,6 +18,7 @@
 namespace atl {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -202,6 +204,24 @@ TEST(CompareTest, TheTableAndThePlotNameEveryRunAndTheAxis) {
     EXPECT_THAT(text, HasSubstr("tokens to 4.0000"));
     EXPECT_THAT(text, HasSubstr("2.5000 at 300"));
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST(CompareTest, ThePlotHoldsLossesThatAreFarApartOrNeighbours) {
+  constexpr double kHuge = std::numeric_limits<double>::max();
+  constexpr double kTiny = std::numeric_limits<double>::denorm_min();
+  for (const auto& [from, to] : {std::pair(kHuge, -kHuge), std::pair(1e16 + 2, 1e16), std::pair(kTiny, 0.0),
+                                 std::pair(5.539623785018922, 5.539623785018921)}) {
+    const std::vector<std::string> lines =
+        PlotCurves({{.name = "a", .colour = "", .points = {{0, from}, {1, from}, {2, to}, {3, to}}}}, 60, 12,
+                   /*colour=*/false);
+    ASSERT_EQ(lines.size(), 12U) << from;
+    // From the upper left corner to the lower right one.
+    EXPECT_THAT(lines[0], HasSubstr("┤⠉⠉")) << from;
+    EXPECT_THAT(lines[9], HasSubstr("⣀⣀")) << from;
+    EXPECT_THAT(lines[9], Not(HasSubstr("┤⣀"))) << from;
+    for (const std::string& line : lines)
+      EXPECT_THAT(line, AllOf(Not(HasSubstr("inf")), Not(HasSubstr("nan"))));
   }
 }
 
