@@ -1,4 +1,6 @@
 // atollctl compare without a coordinator: reading, the curve of a run, the comparison, and what is printed.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -14,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/common/test_dir.h"
 
 namespace atl {
 namespace {
@@ -143,6 +146,18 @@ TEST(CompareTest, AFileThatIsNoExportIsNamedWithItsLine) {
   EXPECT_THAT(complaint("{\"name\":\"x\"}\n"), HasSubstr("line 1: 'unix_time' is missing"));
   EXPECT_THAT(complaint("{}\n{"), HasSubstr("line 1"));
   EXPECT_EQ(complaint(head), "");
+}
+
+TEST(CompareTest, ADeviceAPipeAndAFolderAreRejectedAtOnce) {
+  const TestDir dir;
+  const std::string pipe = dir.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& [path, what] :
+       {std::pair(std::string("/dev/zero"), "open /dev/zero: is a device, not a file"),
+        std::pair(pipe, "is a pipe (FIFO), not a file"), std::pair(dir.path(), "Is a directory")}) {
+    CurveBuilder builder;
+    EXPECT_THAT(std::string(ReadMetricsFile(path, builder).message()), HasSubstr(what));
+  }
 }
 
 TEST(CompareTest, ARunIsAFileOrAnAddress) {
