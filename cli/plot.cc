@@ -22,7 +22,11 @@ struct Range {
     high = std::max(high, v);
   }
   bool empty() const { return low > high; }
-  double Fraction(double v) const { return high > low ? (v - low) / (high - low) : 0.5; }
+  double Fraction(double v) const {
+    if (!(high > low)) return 0.5;
+    // The difference of two finite values may be infinite.
+    return std::isfinite(high - low) ? (v - low) / (high - low) : (v / 2 - low / 2) / (high / 2 - low / 2);
+  }
 };
 
 // Fewer values do not show what is usual.
@@ -150,7 +154,7 @@ std::vector<std::string> PlotCurves(const std::vector<Curve>& curves, int width,
   std::vector<std::string> lines;
   for (int row = 0; row < rows; ++row) {
     const bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
-    const double value = ys.high - (ys.high - ys.low) * row / std::max(rows - 1, 1);
+    const double value = std::lerp(ys.high, ys.low, static_cast<double>(row) / std::max(rows - 1, 1));
     lines.push_back((labelled ? LossNumber(value, kLabelWidth) : std::string(kLabelWidth, ' ')) +
                     (labelled ? " ┤" : " │") + grid.Row(row, curves, colour));
   }

@@ -13,6 +13,8 @@
 #include "cli/text.h"
 #include "common/errno.h"
 #include "common/file.h"
+#include "common/file_descriptor.h"
+#include "common/input_file.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -151,7 +153,9 @@ absl::Status ReadMetrics(const std::string& path, std::istream& in, CurveBuilder
 }
 
 absl::Status ReadMetricsFile(const std::string& path, CurveBuilder& builder) {
-  std::ifstream file(path, std::ios::binary);
+  ATOLL_ASSIGN_OR_RETURN(const FileDescriptor checked, OpenInput(path, InputKind::kFile));
+  // By its descriptor: the path may name a pipe or a device by now.
+  std::ifstream file(absl::StrCat("/proc/self/fd/", checked.get()), std::ios::binary);
   if (!file) return ErrnoToStatus(errno, "open " + path);
   return ReadMetrics(path, file, builder);
 }

@@ -1,4 +1,6 @@
 // atollctl compare without a coordinator: reading, the curve of a run, the comparison, and what is printed.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -9,14 +11,17 @@
 #include "cli/compare/read_run.h"
 #include "cli/compare/run_curve.h"
 #include "cli/metric_writer.h"
+#include "cli/plot.h"
 #include "cli/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/common/test_dir.h"
 
 namespace atl {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -143,6 +148,18 @@ TEST(CompareTest, AFileThatIsNoExportIsNamedWithItsLine) {
   EXPECT_EQ(complaint(head), "");
 }
 
+TEST(CompareTest, ADeviceAPipeAndAFolderAreRejectedAtOnce) {
+  const TestDir dir;
+  const std::string pipe = dir.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& [path, what] :
+       {std::pair(std::string("/dev/zero"), "open /dev/zero: is a device, not a file"),
+        std::pair(pipe, "is a pipe (FIFO), not a file"), std::pair(dir.path(), "Is a directory")}) {
+    CurveBuilder builder;
+    EXPECT_THAT(std::string(ReadMetricsFile(path, builder).message()), HasSubstr(what));
+  }
+}
+
 TEST(CompareTest, ARunIsAFileOrAnAddress) {
   EXPECT_EQ(ParseRunArgument("127.0.0.1:7601")->source, "127.0.0.1:7601");
   const auto named = ParseRunArgument("mine=[::1]:7601");
@@ -202,6 +219,24 @@ TEST(CompareTest, TheTableAndThePlotNameEveryRunAndTheAxis) {
     EXPECT_THAT(text, HasSubstr("tokens to 4.0000"));
     EXPECT_THAT(text, HasSubstr("2.5000 at 300"));
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST(CompareTest, ThePlotHoldsLossesThatAreFarApartOrNeighbours) {
+  constexpr double kHuge = std::numeric_limits<double>::max();
+  constexpr double kTiny = std::numeric_limits<double>::denorm_min();
+  for (const auto& [from, to] : {std::pair(kHuge, -kHuge), std::pair(1e16 + 2, 1e16), std::pair(kTiny, 0.0),
+                                 std::pair(5.539623785018922, 5.539623785018921)}) {
+    const std::vector<std::string> lines =
+        PlotCurves({{.name = "a", .colour = "", .points = {{0, from}, {1, from}, {2, to}, {3, to}}}}, 60, 12,
+                   /*colour=*/false);
+    ASSERT_EQ(lines.size(), 12U) << from;
+    // From the upper left corner to the lower right one.
+    EXPECT_THAT(lines[0], HasSubstr("┤⠉⠉")) << from;
+    EXPECT_THAT(lines[9], HasSubstr("⣀⣀")) << from;
+    EXPECT_THAT(lines[9], Not(HasSubstr("┤⣀"))) << from;
+    for (const std::string& line : lines)
+      EXPECT_THAT(line, AllOf(Not(HasSubstr("inf")), Not(HasSubstr("nan"))));
   }
 }
 

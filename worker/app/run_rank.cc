@@ -25,6 +25,7 @@
 #include "worker/island/follow.h"
 #include "worker/island/island.h"
 #include "worker/island/island_replica.h"
+#include "worker/island/rank_process.h"
 #include "worker/torch/device_count.h"
 #include "worker/torch/hardware.h"
 #include "worker/torch/torch_replica.h"
@@ -162,6 +163,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   };
   auto shutdown = Shutdown::Install();
   if (!shutdown.ok()) return fail(shutdown.status(), ExitCode::kInternal);
+  if (place.supervised) AcceptStopSignals();
   RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status checked = CheckMemberFlags(given.member);
   if (!checked.ok()) return fail(checked, SetupExitCode(checked));
@@ -191,6 +193,8 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
                               .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
                               .on_drain = [&] { (*shutdown)->Request(); }});
   if (!island.ok()) {
+    // An order to end is no loss, after which all ranks would start again.
+    if ((*shutdown)->requested()) return fail(island.status(), ExitCode::kInterrupted);
     // Its supervisor has chosen the port, and chooses another one.
     const bool port_taken = place.supervised && absl::IsAlreadyExists(island.status());
     const bool broken =

@@ -18,6 +18,13 @@
 namespace atl {
 namespace {
 
+sigset_t StopSignals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+  return signals;
+}
+
 /// In the child, between fork and exec: only calls that are safe there.
 [[noreturn]] void Become(pid_t parent, int log, char* const* arguments, char* const* environment) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -31,6 +38,15 @@ namespace {
 }
 
 }  // namespace
+
+void AcceptStopSignals() {
+  const sigset_t signals = StopSignals();
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+bool RankEnd::WasOrdered() const {
+  return by_signal && (code == SIGTERM || code == SIGINT || code == SIGHUP);
+}
 
 std::string RankEnd::Text() const {
   if (!by_signal) return absl::StrFormat("ended with exit code %d", code);
@@ -48,9 +64,16 @@ absl::StatusOr<RankProcess> RankProcess::Start(uint32_t rank, char* const* argum
   for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
   variables.push_back(nullptr);
   const pid_t parent = ::getpid();
+  // Blocked before the fork: until exec the child has our handlers, and after it none for a second or more,
+  // in which it loads LibTorch. A blocked signal waits, also across exec.
+  const sigset_t signals = StopSignals();
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
   const pid_t child = ::fork();
-  if (child < 0) return ErrnoToStatus(errno, absl::StrCat("starting rank ", rank));
+  const int error = errno;
   if (child == 0) Become(parent, writes.get(), arguments, variables.data());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return ErrnoToStatus(error, absl::StrCat("starting rank ", rank));
   return RankProcess(rank, child, std::move(reads));
 }
 

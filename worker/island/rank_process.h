@@ -21,13 +21,20 @@ struct RankEnd {
 
   /// "killed by signal 9 (Killed)", "ended with exit code 6".
   std::string Text() const;
+  /// Whether a signal that asks for an end ended it (SIGTERM, SIGINT, SIGHUP), as it does without a handler.
+  bool WasOrdered() const;
 };
+
+/// Ends what RankProcess::Start began: SIGTERM, SIGINT and SIGHUP reach this thread and those that it starts,
+/// also those sent since the process began. Call it in the rank, on the main thread, once its handlers stand.
+void AcceptStopSignals();
 
 /// One rank's process, of which the standard error is read here. Not thread-safe.
 class RankProcess {
  public:
   /// Executes this program again with these arguments and variables ("NAME=value"). It gets SIGTERM when the
-  /// calling thread ends, and no signal of the terminal.
+  /// calling thread ends, and no signal of the terminal. It begins with SIGTERM, SIGINT and SIGHUP blocked,
+  /// so that they wait for its handlers: see AcceptStopSignals.
   static absl::StatusOr<RankProcess> Start(uint32_t rank, char* const* arguments,
                                            const std::vector<std::string>& environment);
 

@@ -156,7 +156,9 @@ int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
     }
     const LifeEnd end = life.Watch();
     if (EndsForGood(end)) return end.end.code;
-    if (shutdown.requested()) return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
+    if (shutdown.requested() || end.end.WasOrdered()) {
+      return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
+    }
     if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
     if (SteadyNow() - begin >= options.settled) restarts = 0;
     const LogFields fields = {{"rank", end.rank}, {"cause", end.end.Text()}};

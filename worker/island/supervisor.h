@@ -19,9 +19,10 @@ struct SupervisorOptions {
 };
 
 /// Starts the ranks of an island on this host as processes of this program, and starts all of them again when
-/// one is lost. Forwards the first signal, and ends when rank 0 has ended by itself. Returns the exit code:
-/// rank 0's, or that of the first rank that refused to run. Prints what the ranks log, each line with its
-/// rank. Call it on the main thread: the ranks get SIGTERM when that thread ends.
+/// one is lost. Forwards the first signal, and ends when rank 0 has ended by itself, or a rank by SIGTERM,
+/// SIGINT or SIGHUP. Returns the exit code: rank 0's, that of the first rank that refused to run, or 128 +
+/// the signal. Prints what the ranks log, each line with its rank. Call it on the main thread: the ranks get
+/// SIGTERM when that thread ends.
 int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown);
 
 }  // namespace atl

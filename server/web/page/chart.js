@@ -5,10 +5,30 @@ const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 24;
 
-/** About `wanted` round numbers that cover [low, high]; `steps`: what a step may be a multiple of. */
+const LARGEST = Number.MAX_VALUE / 4; // so that the difference of two values of a scale is finite
+
+/**
+ * [low, high] as the scale of an axis: finite, no wider than numbers allow, and so wide that a double tells its parts apart.
+ * A scale that is too narrow grows on both sides, by a share of its values. `equal`: how far one value alone reaches. Without
+ * a value (low > high): [0, 1].
+ */
+export function axisRange(low, high, equal = (value) => Math.abs(value) * 0.1 || 1) {
+  if (!(low <= high)) return [0, 1];
+  [low, high] = [low, high].map((value) => Math.min(Math.max(value, -LARGEST), LARGEST));
+  if (low === high) high = Math.min(low + equal(low), LARGEST);
+  const least = Math.max(2 ** -40 * Math.max(Math.abs(low), Math.abs(high)), 2 ** -1000);
+  if (high - low >= least) return [low, high];
+  return [Math.max(low - least, -LARGEST), Math.min(high + least, LARGEST)];
+}
+
+/**
+ * About `wanted` round numbers that cover [low, high], at most `wanted` + 2; `steps`: what a step may be a multiple of. Only
+ * [low] where doubles have no such numbers: see axisRange.
+ */
 export function ticks(low, high, wanted, steps = null, binary = false) {
-  const raw = (high - low) / Math.max(1, wanted);
-  if (!(raw > 0)) return [low];
+  const parts = Math.max(1, wanted);
+  const raw = (high - low) / parts;
+  if (!(raw > 0 && raw < Infinity)) return [low];
   let step;
   if (steps) {
     step = steps.find((s) => s >= raw) || Math.ceil(raw / steps.at(-1)) * steps.at(-1);
@@ -17,9 +37,11 @@ export function ticks(low, high, wanted, steps = null, binary = false) {
     const power = unit * 10 ** Math.floor(Math.log10(raw / unit));
     step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) || 10 * power;
   }
-  const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(i * step);
-  return found;
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  // Near 2^53 a double has no next whole number. Not a number: the step is 0 or infinite.
+  if (!(Math.max(Math.abs(first), Math.abs(last)) < 2 ** 50 && step < Infinity)) return [low];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step).filter(Number.isFinite);
 }
 
 function extent(values) {
@@ -109,12 +131,11 @@ export class Chart {
     let [lowY, highY] = this.options.robust
       ? robustExtent(this.data.series.map((series) => series.points.map((p) => p[1]))) : extent(all.map((p) => p[1]));
     if (this.options.fromZero) lowY = Math.min(0, lowY);
-    if (highY <= lowY) highY = lowY + (Math.abs(lowY) * 0.1 || 1);
+    [lowY, highY] = axisRange(lowY, highY);
     const room = (highY - lowY) * 0.06;
     this.y0 = this.options.fromZero ? lowY : lowY - room;
     this.y1 = highY + room;
-    this.x0 = lowX;
-    this.x1 = highX > lowX ? highX : lowX + 1;
+    [this.x0, this.x1] = axisRange(lowX, highX, () => 1);
     this.width = width;
     this.height = height;
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -124,7 +145,10 @@ export class Chart {
     this.drawCursor();
   }
 
-  x(value) { return this.left + ((value - this.x0) / (this.x1 - this.x0)) * (this.width - this.left - RIGHT); }
+  x(value) {
+    const inside = Math.min(Math.max(value, this.x0), this.x1);
+    return this.left + ((inside - this.x0) / (this.x1 - this.x0)) * (this.width - this.left - RIGHT);
+  }
   y(value) {
     const inside = Math.min(Math.max(value, this.y0), this.y1);
     return TOP + (1 - (inside - this.y0) / (this.y1 - this.y0)) * (this.height - TOP - BOTTOM);

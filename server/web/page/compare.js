@@ -79,6 +79,12 @@ export function parseRun(text) {
   return found;
 }
 
+/** The names of the files without their endings, where that leaves them different. */
+function shownNames(files) {
+  const short = files.map((file) => file.replace(/\.(jsonl|json|csv)$/, ""));
+  return files.map((file, i) => (short.filter((one) => one === short[i]).length > 1 ? file : short[i]));
+}
+
 /** The runs that the user has chosen. `changed` is called when there are others. */
 export class ComparedRuns {
   constructor(changed) {
@@ -101,14 +107,21 @@ export class ComparedRuns {
     byId("compare-none").hidden = this.runs.length === 0;
   }
 
+  /** The runs that stay when a file of this name is added. Throws an Error without room for it. */
+  besides(file) {
+    const others = this.runs.filter((run) => run.file !== file);
+    if (others.length === MOST_RUNS) throw new Error(`at most ${MOST_RUNS} runs fit beside the live one`);
+    return others;
+  }
+
   async take(files) {
     const problems = [];
     for (const file of files) {
       try {
         if (file.size > MOST_BYTES) throw new Error("it is larger than 256 MiB");
-        if (this.runs.length === MOST_RUNS) throw new Error(`at most ${MOST_RUNS} runs fit beside the live one`);
-        const run = { name: file.name.replace(/\.(jsonl|json|csv)$/, ""), ...parseRun(await file.text()) };
-        this.runs = this.runs.filter((one) => one.name !== run.name).concat(run);
+        this.besides(file.name); // before a large file is read
+        const run = { file: file.name, ...parseRun(await file.text()) };
+        this.runs = this.besides(file.name).concat(run);
       } catch (problem) {
         problems.push(`${file.name}: ${problem.message}`);
       }
@@ -121,11 +134,12 @@ export class ComparedRuns {
   /** Series for the loss chart. By time, each run begins where the live one does. */
   series(byTime, begin) {
     const points = (list) => list.map((point) => [byTime ? begin + point.seconds : point.tokens, point.loss]);
+    const names = shownNames(this.runs.map((run) => run.file));
     return this.runs.flatMap((run, i) => {
       const colour = COLOURS[i % COLOURS.length];
       const list = [];
-      if (run.training.length) list.push({ name: `${run.name}, training`, colour, thin: true, points: points(run.training) });
-      if (run.validation.length) list.push({ name: `${run.name}, validation`, colour, dots: true, points: points(run.validation) });
+      if (run.training.length) list.push({ name: `${names[i]}, training`, colour, thin: true, points: points(run.training) });
+      if (run.validation.length) list.push({ name: `${names[i]}, validation`, colour, dots: true, points: points(run.validation) });
       return list;
     });
   }

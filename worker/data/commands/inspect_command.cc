@@ -2,12 +2,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/command_line/help.h"
 #include "common/file.h"
+#include "common/printable.h"
 #include "common/status.h"
+#include "tokenizer/utf8.h"
 #include "worker/data/commands/command.h"
 #include "worker/data/commands/output.h"
 #include "worker/data/commands/tokenizer_flag.h"
@@ -27,11 +30,34 @@ struct InspectFlags {
   TokenizerFlag tokenizer;
 };
 
-std::string Printable(std::string text) {
+/// Bytes of the character that this byte begins; 0 for one that continues a character.
+size_t CharacterBytes(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  if (byte < 0x80) return 1;
+  if (byte < 0xc0) return 0;
+  return byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+}
+
+/// Without the rest of a character at the front and the beginning of one at the end: tokens may cut them.
+std::string_view WholeCharacters(std::string_view text) {
+  for (int i = 0; i < 3 && !text.empty() && CharacterBytes(text.front()) == 0; ++i) text.remove_prefix(1);
+  for (size_t kept = 1; kept <= std::min<size_t>(3, text.size()); ++kept) {
+    const size_t bytes = CharacterBytes(text[text.size() - kept]);
+    if (bytes == 0) continue;
+    if (bytes > kept) text.remove_suffix(kept);
+    break;
+  }
+  return text;
+}
+
+/// For one line of a terminal: valid UTF-8 with spaces for control characters.
+std::string FirstWords(std::string_view decoded) {
+  std::string text;
+  AppendReplaced(WholeCharacters(decoded), text);
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  return text;
+  return Printable(text);
 }
 
 /// How often the token stands in a view.
@@ -45,10 +71,10 @@ uint64_t Count(const TokenView& tokens, TokenId token) {
 absl::Status PrintBeginning(const Dataset& dataset, const Tokenizer& tokenizer) {
   std::vector<TokenId> first(std::min<uint64_t>(kFirstTokens, dataset.train_tokens()));
   ATOLL_RETURN_IF_ERROR(dataset.ReadTrain(0, first));
-  absl::PrintF("begins with  %s\n", Printable(tokenizer.Decode(first)));
+  absl::PrintF("begins with  %s\n", FirstWords(tokenizer.Decode(first)));
   first.resize(std::min<uint64_t>(kFirstTokens, dataset.validation_tokens()));
   ATOLL_RETURN_IF_ERROR(dataset.ReadValidation(0, first));
-  absl::PrintF("held out     %s\n", Printable(tokenizer.Decode(first)));
+  absl::PrintF("held out     %s\n", FirstWords(tokenizer.Decode(first)));
   return absl::OkStatus();
 }
 

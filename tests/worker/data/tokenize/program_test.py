@@ -166,6 +166,22 @@ def compression_does_not_matter(program, work):
     expect(f"{2 * len(train)} tokens".encode() in shown, shown)
 
 
+def inspect_cuts_no_character(program, work):
+    for before in range(4):  # the first 72 bytes end at each place of a character of four bytes
+        text = "x" * before + "\U0001f600" * 1000
+        (work / f"faces{before}").write_text(text)
+        program.run("tokenize", "--out", work / f"faces{before}.tokens", work / f"faces{before}")
+        shown, _ = program.run("inspect", work / f"faces{before}.tokens")
+        try:
+            lines = shown.decode().splitlines()
+        except UnicodeDecodeError as error:
+            raise Failed(f"inspect prints a part of a character: {shown}") from error
+        first = text.encode()[:72].decode(errors="ignore")
+        expect(f"begins with  {first}" in lines, f"expected '{first}': {lines}")
+        held_out = [line for line in lines if line.startswith("held out  ")][-1].removeprefix("held out     ")
+        expect(len(held_out) >= 17 and set(held_out) == {"\U0001f600"}, f"held out: {held_out}")
+
+
 BAD = (
     # Name, contents, options, words of the message.
     ("zip", b"PK\x03\x04" + b"x" * 100, [], ["is a zip archive", "unpack it"]),
@@ -210,6 +226,7 @@ def main():
             killed_calls_continue(program, work)
             killed_calls_continue(program, work, "--shuffle-documents", 5, "--validation", "hash:0.1")
             compression_does_not_matter(program, work)
+            inspect_cuts_no_character(program, work)
             bad_input_is_rejected(program, work)
         except Failed as complaint:
             print(complaint)

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""SIGTERM to one rank in its first moments, while it still loads its libraries: the worker drains and ends.
+
+An island of two ranks starts, and one rank gets SIGTERM: as soon as its process exists, and a little later. It must show: the
+supervisor ends with code 0, no rank counts as lost, nothing starts again, and no rank is left.
+
+Usage: early_stop.py --bin DIR [--keep]
+Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from island_run import IslandRun, config, run_as_test, tokenize_foxes
+
+BOUND_S = 90  # two programs with LibTorch start and end on two shared cores
+MOMENTS_S = (0, 0.1, 0.5)
+
+
+def children(process):
+    """Process ids, in the order of their start: rank 0 first. Also before they execute the program."""
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def await_child(process, rank):
+    deadline = time.monotonic() + BOUND_S
+    while time.monotonic() < deadline:
+        found = children(process)
+        if len(found) > rank:
+            return found[rank]
+        time.sleep(0.001)
+    raise TimeoutError(f"no process of rank {rank} within {BOUND_S} s")
+
+
+def stop_early(run, tokens, complaints, rank, moment):
+    logged = len(run.log("w0"))
+    island = run.start_island("w0", tokens, 2, "--rank-timeout", "20")
+    process = await_child(island.pid, rank)
+    time.sleep(moment)
+    begin = time.monotonic()
+    os.kill(process, signal.SIGTERM)
+    what = f"SIGTERM to rank {rank} {moment} s after its start"
+    try:
+        code = island.wait(BOUND_S)
+    except subprocess.TimeoutExpired:
+        complaints.append(f"{what}: the worker trains on after {BOUND_S} s: {run.worker_log_end('w0')}")
+        left = children(island.pid)
+        island.kill()
+        island.wait()
+        for one in left:
+            os.kill(one, signal.SIGKILL)
+        return
+    said = run.log("w0")[logged:]
+    if code != 0:
+        complaints.append(f"{what}: exit code {code}: {run.worker_log_end('w0')}")
+    if "a rank is lost" in said or said.count("starting the ranks") != 1:
+        complaints.append(f"{what}: the ranks started again: {said[-1500:]}")
+    if pathlib.Path(f"/proc/{process}").exists():
+        complaints.append(f"{what}: the rank outlives its supervisor")
+    print(f"{what}: ended after {time.monotonic() - begin:.1f} s with code {code}", flush=True)
+
+
+def measure(folder, programs):
+    run = IslandRun(folder / "run", programs, config())
+    tokens = tokenize_foxes(programs, folder)
+    complaints = []
+    try:
+        run.start_coordinator()
+        for moment in MOMENTS_S:
+            for rank in (0, 1):
+                stop_early(run, tokens, complaints, rank, moment)
+    finally:
+        run.kill_all()
+    return complaints
+
+
+if __name__ == "__main__":
+    sys.exit(run_as_test("atoll-early-stop-", __doc__, measure))
