@@ -90,10 +90,9 @@ std::vector<WaitView> RunWaits::Waits(MonoTime now) const {
     last.since_s = ToSeconds(now - progress_.finished_at());
   }
   if (evaluations_.Awaited()) {
-    waits.push_back({.what =
-                         "an evaluator: evaluation.by is 'evaluator' and none is here, so no version is "
-                         "evaluated; start one with atoll-worker --role evaluator, or set evaluation.by "
-                         "to worker",
+    waits.push_back({.what = "an evaluator: evaluation.by is 'evaluator' and none is here, so no version is "
+                             "evaluated; start one with atoll-worker --role evaluator, or set evaluation.by "
+                             "to worker",
                      .from = {}});
   }
   WaitView drains{.what = "draining workers: they finish the round and leave", .from = {}};
