@@ -192,7 +192,7 @@ class ErrorsTest(RunTest):
                               ({"to\0ken": "x"}, r"the name of an option, 'to\\x00ken', contains a zero byte"),
                               ({"t\udc80": "x"}, rf"the name of an option, 't\\udc80', {surrogate}")):
             with self.assertRaisesRegex(atoll.InvalidArgument, text):
-                self.join("127.0.0.1:1", *model_and_optimizer(), **{"name": "w0", "state_dir": self.folder / "state", **options})
+                self.join("127.0.0.1:1", *model_and_optimizer(), **{"name": "w0", "state_dir": self.folder / "state", "log_file": self.folder / "log", **options})
         for name, text in (("w\0", r"the name of a tensor, 'w\\x00', contains a zero byte"),
                            ("w\udc80", rf"the name of a tensor, 'w\\udc80', {surrogate}"),
                            ("w\u00e9", r"the name of tensor 0, 'w\\xc3\\xa9', has a space or a character outside printable ASCII")):
