@@ -103,6 +103,10 @@ class TokenDataset:
             if self.files.vocabulary > int(model.get("vocabulary", self.files.vocabulary)):
                 raise InvalidArgument(f"dataset folder {self.files.path}: its tokenizer's vocabulary is {self.files.vocabulary}, but "
                                       f"model.{section}.vocabulary is {model['vocabulary']}; begin a run with at least that, or use other files")
+        wanted = str(data.get("tokenizer", ""))
+        if "external" not in configuration.get("model", {}) and wanted not in ("", "none", self.files.tokenizer):
+            raise InvalidArgument(f"dataset folder {self.files.path}: its tokens are those of {self.files.tokenizer}, and data.tokenizer of the run is "
+                                  f"{wanted}; use files of that tokenizer")
         made = TokenDataset.__new__(TokenDataset)
         # A coordinator of an older release does not name the sequences, and reads the files as one text.
         made._open(self.files, run.context, int(configuration["run"]["seed"]),

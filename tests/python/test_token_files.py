@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 from unittest import mock
 
@@ -70,6 +71,20 @@ class FilesTest(unittest.TestCase):
 
     def open(self):
         return atoll.TokenDataset(self.data, context=CONTEXT)
+
+
+class RunTest(FilesTest):
+    def test_files_of_another_tokenizer_or_a_larger_vocabulary_are_rejected(self):
+        def run(tokenizer, **model):
+            return types.SimpleNamespace(context=CONTEXT, config={"config": {"data": {"tokenizer": tokenizer}, "run": {"seed": 1}, "model": model}})
+
+        gpt = {"vocabulary": VOCABULARY}
+        for good in (run("gpt2", gpt=gpt), run("none", gpt=gpt), run("bytes", external={})):
+            self.assertEqual(self.open().for_run(good).batch(0, 1)["input_ids"].shape[1], CONTEXT)
+        with self.assertRaisesRegex(atoll.InvalidArgument, "data: its tokens are those of gpt2, and data.tokenizer of the run is cl100k"):
+            self.open().for_run(run("cl100k", gpt=gpt))
+        with self.assertRaisesRegex(atoll.InvalidArgument, f"model.gpt.vocabulary is {VOCABULARY - 1}"):
+            self.open().for_run(run("gpt2", gpt={"vocabulary": VOCABULARY - 1}))
 
 
 class DamageTest(FilesTest):
