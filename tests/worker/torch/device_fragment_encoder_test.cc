@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "client/sync/replica.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
+#include "tests/core/test_values.h"
 #include "tests/worker/cuda/executor_queue.h"
 
 namespace atl {
@@ -77,9 +77,7 @@ void Compare(uint32_t fragments, CodecKind codec, ErrorFeedbackForm form) {
         host.GiveBack(payload);
         (*device)->GiveBack(payload);
       }
-      ASSERT_EQ(
-          std::memcmp((*device)->residual().data(), host.residual().data(), layout.elements * sizeof(float)),
-          0);
+      ASSERT_EQ(Bits((*device)->residual()), Bits(host.residual()));
     }
   }
 }
