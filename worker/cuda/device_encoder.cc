@@ -64,11 +64,11 @@ absl::Status DeviceEncoder::Allocate() {
 }
 
 absl::Status DeviceEncoder::Begin(std::span<const float> base, const float* local) {
-  if (under_way_) return absl::FailedPreconditionError("a push of this fragment is under way; end it first");
   if (base.size() != options_.elements) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the base has %d values, the fragment has %d", base.size(), options_.elements));
   }
+  if (under_way_) ATOLL_RETURN_IF_ERROR(queue_.Wait());  // it reads base_in_
   std::memcpy(base_in_.get(), base.data(), base.size_bytes());
   ATOLL_RETURN_IF_ERROR(queue_.CopyIn(base_in_.get(), base_.get(), ValueBytes(options_)));
   under_way_ = true;

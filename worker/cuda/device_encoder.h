@@ -43,7 +43,7 @@ class DeviceEncoder {
   static absl::StatusOr<std::unique_ptr<DeviceEncoder>> Create(const Options& options, DeviceQueue& queue);
 
   /// Queues the push of base - local. `local` is device memory at a multiple of 16 bytes; the work behind it
-  /// in the queue may change it, nothing else may before End. One End follows each Begin.
+  /// in the queue may change it, nothing else may before End. A push that nobody ended is dropped.
   absl::Status Begin(std::span<const float> base, const float* local);
 
   /// Waits for the push and copies its payload. InvalidArgument naming the element when a value is not

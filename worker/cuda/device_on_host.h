@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
 
 #include "worker/cuda/host_access.h"
@@ -18,15 +17,15 @@
 
 namespace atl::device {
 
-using Place = std::source_location;
+using Place = host::Place;
 
 inline uint32_t ThreadIndex() { return host::Current().thread_index(); }
 inline uint32_t BlockIndex() { return host::Current().block_index(); }
 inline uint32_t BlockThreads() { return host::Current().block_threads(); }
-inline void Barrier(Place place = Place::current()) { host::Current().Barrier(place); }
+inline void Barrier(Place place = Place::Current()) { host::Current().Barrier(place); }
 
 template <typename T>
-T ShuffleFrom(T value, uint32_t lane, Place place = Place::current()) {
+T ShuffleFrom(T value, uint32_t lane, Place place = Place::Current()) {
   static_assert(sizeof(T) <= sizeof(uint64_t));
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
@@ -35,10 +34,10 @@ T ShuffleFrom(T value, uint32_t lane, Place place = Place::current()) {
   return value;
 }
 template <typename T>
-T ShuffleXor(T value, uint32_t mask, Place place = Place::current()) {
+T ShuffleXor(T value, uint32_t mask, Place place = Place::Current()) {
   return ShuffleFrom(value, (ThreadIndex() % kWarp) ^ mask, place);
 }
-inline uint32_t Ballot(bool flag, Place place = Place::current()) {
+inline uint32_t Ballot(bool flag, Place place = Place::Current()) {
   const uint64_t* flags = host::Current().Exchange(flag ? 1 : 0, place);
   uint32_t word = 0;
   for (uint32_t lane = 0; lane < kWarp; ++lane) word |= static_cast<uint32_t>(flags[lane]) << lane;
@@ -54,20 +53,20 @@ class CheckedMemory {
 
   uint64_t size() const { return region_ == nullptr ? 0 : region_->bytes / sizeof(T); }
 
-  Value Load(uint64_t index, Place place = Place::current()) const { return LoadAs<Value>(index, place); }
-  void Store(uint64_t index, Value value, Place place = Place::current()) const {
+  Value Load(uint64_t index, Place place = Place::Current()) const { return LoadAs<Value>(index, place); }
+  void Store(uint64_t index, Value value, Place place = Place::Current()) const {
     StoreAs(index, value, place);
   }
 
   template <typename Wide>
-  Wide LoadAs(uint64_t index, Place place = Place::current()) const {
+  Wide LoadAs(uint64_t index, Place place = Place::Current()) const {
     Wide value = {};
     const void* at = Check<Wide>(index, host::Access::kRead, place);
     if (at != nullptr) std::memcpy(&value, at, sizeof(Wide));
     return value;
   }
   template <typename Wide>
-  void StoreAs(uint64_t index, Wide value, Place place = Place::current()) const {
+  void StoreAs(uint64_t index, Wide value, Place place = Place::Current()) const {
     void* at = Check<Wide>(index, host::Access::kWrite, place);
     if (at != nullptr) std::memcpy(at, &value, sizeof(Wide));
   }
@@ -105,7 +104,7 @@ class GlobalSpan : public CheckedMemory<T> {
   GlobalSpan() = default;
   explicit GlobalSpan(host::Region* region) : CheckedMemory<T>(region) {}
 
-  void AtomicMin(uint64_t index, T value, Place place = Place::current()) const {
+  void AtomicMin(uint64_t index, T value, Place place = Place::Current()) const {
     this->Atomically(
         index, [value](T old) { return value < old ? value : old; }, place);
   }
@@ -114,14 +113,14 @@ class GlobalSpan : public CheckedMemory<T> {
 template <typename T, uint32_t kSize>
 class SharedArray : public CheckedMemory<T> {
  public:
-  explicit SharedArray(const char* name, Place place = Place::current())
+  explicit SharedArray(const char* name, Place place = Place::Current())
       : CheckedMemory<T>(host::Current().Shared(name, place, sizeof(T) * kSize, sizeof(T))) {}
 
-  void AtomicAdd(uint32_t index, T value, Place place = Place::current()) {
+  void AtomicAdd(uint32_t index, T value, Place place = Place::Current()) {
     this->Atomically(
         index, [value](T old) { return static_cast<T>(old + value); }, place);
   }
-  void AtomicOr(uint32_t index, T value, Place place = Place::current()) {
+  void AtomicOr(uint32_t index, T value, Place place = Place::Current()) {
     this->Atomically(
         index, [value](T old) { return static_cast<T>(old | value); }, place);
   }

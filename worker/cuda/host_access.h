@@ -3,13 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <vector>
 
 // What the primitives of worker/cuda/device_on_host.h ask of the host executor.
 
 namespace atl::device::host {
+
+/// A line of the source. std::source_location would need clang 16.
+struct Place {
+  const char* file = "";
+  uint32_t line = 0;
+
+  static constexpr Place Current(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 enum class Access : uint8_t { kRead, kWrite, kAtomic };
 
@@ -45,7 +54,7 @@ struct Request {
   size_t bytes = 0;
   size_t alignment = 1;
   Access access = Access::kRead;
-  std::source_location place = {};
+  Place place = {};
 };
 
 /// What a thread of a kernel may ask. The executor implements it for the thread that runs.
@@ -55,13 +64,13 @@ class ExecutorThread {
   virtual uint32_t thread_index() const = 0;
   virtual uint32_t block_index() const = 0;
   virtual uint32_t block_threads() const = 0;
-  virtual void Barrier(std::source_location place) = 0;
+  virtual void Barrier(Place place) = 0;
   /// The bits of all 32 threads of the warp, valid until this thread's next Exchange.
-  virtual const uint64_t* Exchange(uint64_t bits, std::source_location place) = 0;
+  virtual const uint64_t* Exchange(uint64_t bits, Place place) = 0;
   /// Where to access the memory; null when the access is wrong, which is then reported.
   virtual void* Check(Region* region, const Request& request) = 0;
   /// The block's memory of this name and place: the same for all of its threads.
-  virtual Region* Shared(const char* name, std::source_location place, size_t bytes, size_t element) = 0;
+  virtual Region* Shared(const char* name, Place place, size_t bytes, size_t element) = 0;
 };
 
 /// Of the kernel that runs on this thread of the machine. There is none outside of HostExecutor::Launch.

@@ -18,13 +18,13 @@ constexpr size_t kStackBytes = 64 << 10;
 
 thread_local host::ExecutorThread* current = nullptr;
 
-std::string At(const std::source_location& place) {
-  const std::string_view file = place.file_name();
-  return absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", place.line());
+std::string At(const host::Place& place) {
+  const std::string_view file = place.file;
+  return absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", place.line);
 }
 
-bool Same(const std::source_location& a, const std::source_location& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+bool Same(const host::Place& a, const host::Place& b) {
+  return a.line == b.line && std::strcmp(a.file, b.file) == 0;
 }
 
 const char* NameOf(host::Access access) {
@@ -61,8 +61,7 @@ host::Region* HostExecutor::AddGlobal(const std::string& name, std::byte* data, 
   return &region;
 }
 
-host::Region* HostExecutor::Shared(const char* name, std::source_location place, size_t bytes,
-                                   size_t element) {
+host::Region* HostExecutor::Shared(const char* name, host::Place place, size_t bytes, size_t element) {
   // Two threads declare the same array at the same place.
   const std::string key = absl::StrCat(name, "@", At(place));
   for (host::Region& region : shared_) {
@@ -211,7 +210,7 @@ void HostExecutor::MayGiveWay() {
   GiveWay();
 }
 
-void HostExecutor::Barrier(std::source_location place) {
+void HostExecutor::Barrier(host::Place place) {
   if (at_barrier_ == 0) barrier_ = place;
   if (!Same(place, barrier_)) {
     Report(absl::StrFormat(
@@ -238,7 +237,7 @@ void HostExecutor::ReleaseBarrier() {
   }
 }
 
-const uint64_t* HostExecutor::Exchange(uint64_t bits, std::source_location place) {
+const uint64_t* HostExecutor::Exchange(uint64_t bits, host::Place place) {
   const uint32_t first = running_ / kWarp * kWarp;
   Warp& warp = warps_[running_ / kWarp];
   if (warp.arrived == 0) warp.place = place;

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -82,22 +81,22 @@ class HostExecutor final : private host::ExecutorThread {
   struct Thread {
     std::unique_ptr<Worker> worker;
     State state = State::kReady;
-    std::source_location place;  // of what it waits at
+    host::Place place;  // of what it waits at
   };
   struct Warp {
     uint64_t values[2][kWarp] = {};  // of the exchange under way and of the last one
     uint64_t exchanges = 0;
     uint32_t arrived = 0;
-    std::source_location place;
+    host::Place place;
   };
 
   uint32_t thread_index() const override { return running_; }
   uint32_t block_index() const override { return block_; }
   uint32_t block_threads() const override { return static_cast<uint32_t>(threads_.size()); }
-  void Barrier(std::source_location place) override;
-  const uint64_t* Exchange(uint64_t bits, std::source_location place) override;
+  void Barrier(host::Place place) override;
+  const uint64_t* Exchange(uint64_t bits, host::Place place) override;
   void* Check(host::Region* region, const host::Request& request) override;
-  host::Region* Shared(const char* name, std::source_location place, size_t bytes, size_t element) override;
+  host::Region* Shared(const char* name, host::Place place, size_t bytes, size_t element) override;
 
   host::Region* AddGlobal(const std::string& name, std::byte* data, size_t bytes, size_t element,
                           Content content);
@@ -125,7 +124,7 @@ class HostExecutor final : private host::ExecutorThread {
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<uint32_t> ready_;
-  std::source_location barrier_;
+  host::Place barrier_;
   uint32_t at_barrier_ = 0;
   uint32_t running_ = 0;
   uint32_t block_ = 0;

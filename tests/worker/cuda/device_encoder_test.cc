@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "core/error_feedback.h"
+#include "tests/core/test_values.h"
 #include "tests/worker/cuda/executor_queue.h"
 #include "tests/worker/cuda/push_fixture.h"
 
@@ -52,9 +52,7 @@ class Pair {
     ASSERT_TRUE(device_->GiveBack(payload_).ok());
     ExpectEqualResiduals();
   }
-  void ExpectEqualResiduals() {
-    EXPECT_EQ(std::memcmp(device_->residual().data(), host_.residual().data(), kElements * sizeof(float)), 0);
-  }
+  void ExpectEqualResiduals() { EXPECT_EQ(Bits(device_->residual()), Bits(host_.residual())); }
 
   DeviceEncoder& device() { return *device_; }
   ErrorFeedback& host() { return host_; }
@@ -155,9 +153,7 @@ TEST(DeviceEncoderTest, RejectsWrongUse) {
   EXPECT_EQ(pair.device().Begin(std::span(input.base).first(1), input.local.data()).code(),
             absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(pair.device().Begin(input.base, input.local.data()).ok());
-  EXPECT_EQ(pair.device().Begin(input.base, input.local.data()).code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(pair.device().End(pair.payload()).ok());
+  pair.Push(InputOf(2));  // the push under way is dropped
 }
 
 }  // namespace

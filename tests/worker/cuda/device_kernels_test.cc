@@ -8,6 +8,7 @@
 #include "core/codec.h"
 #include "core/delta.h"
 #include "core/error_feedback.h"
+#include "tests/core/test_values.h"
 #include "tests/worker/cuda/device_array.h"
 #include "tests/worker/cuda/push_fixture.h"
 #include "worker/cuda/cuda_queue.h"
@@ -100,7 +101,7 @@ TEST_P(DeviceKernelsTest, ADeltaIsAddedAsByTheCodec) {
     ASSERT_TRUE(QueueAdd(GetParam(), bytes.data(), elements, values.data(), nullptr).ok());
     ApplyDelta(codec, payload, host);
     const std::vector<float> device = values.Values();
-    ASSERT_EQ(std::memcmp(device.data(), host.data(), elements * sizeof(float)), 0) << elements << " values";
+    ASSERT_EQ(Bits(device), Bits(host)) << elements << " values";
   }
 }
 
@@ -126,8 +127,7 @@ TEST_P(DeviceKernelsTest, AnEncoderHasTheBitsOfErrorFeedback) {
     CheckCuda(cudaMemsetAsync(local.data(), 0, kElements * sizeof(float)), "cudaMemsetAsync");
     ASSERT_TRUE((*encoder)->End(payload).ok());
     ASSERT_EQ(payload, expected);
-    ASSERT_EQ(std::memcmp((*encoder)->residual().data(), host.residual().data(), kElements * sizeof(float)),
-              0);
+    ASSERT_EQ(Bits((*encoder)->residual()), Bits(host.residual()));
   }
 }
 

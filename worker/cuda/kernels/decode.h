@@ -158,7 +158,7 @@ struct AddTopK {
                     FloatFromBf16(static_cast<uint16_t>(Format::Bits(words, values + 16 * index, 16))));
       return;
     }
-    const uint32_t code = Format::Bits(words, values + 8 * kTopKLevelsBytes + 2 * index, 2);
+    const uint32_t code = Format::Bits(words, values + Format::kLevelBits + 2 * index, 2);
     const uint32_t level = Format::Bits(words, values + ((code & kTopKUpperBit) != 0 ? 32 : 0), 32);
     const auto magnitude = std::bit_cast<float>(level);
     decoded.Store(position, (code & kTopKSignBit) != 0 ? -magnitude : magnitude);
@@ -171,7 +171,7 @@ struct AddTopK {
     for (uint32_t i = ThreadIndex(); i < Format::kWords; i += BlockThreads()) {
       uint32_t word = 0;
       if (4 * i + 4 <= bytes) {
-        word = in.payload.LoadAs<uint32_t>(from + 4 * i);
+        word = in.payload.LoadAs<uint32_t>(from + uint64_t{4} * i);
       } else {
         for (uint32_t b = 4 * i; b < bytes; ++b) word |= uint32_t{in.payload.Load(from + b)} << (b % 4 * 8);
       }

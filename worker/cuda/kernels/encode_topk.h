@@ -41,13 +41,11 @@ struct EncodeTopK {
     SelectLargest::Run(values, chunk.count, coding.held, positions);
     if (Planted(KernelDefect::kLeavesBeforeBarrier) && ThreadIndex() == BlockThreads() - 1) return;
     Barrier();
-    for (uint32_t i = ThreadIndex(); i < coding.held; i += BlockThreads())
+    for (uint32_t i = ThreadIndex(); i < coding.held; i += BlockThreads()) {
       held.Store(i, values.Load(positions.Load(i)));
-    if (Planted(KernelDefect::kDivergentBarrier) && ThreadIndex() % 2 == 0) {
-      Barrier();
-    } else {
-      Barrier();
     }
+    if (Planted(KernelDefect::kDivergentBarrier) && ThreadIndex() % 2 == 0) Barrier();
+    Barrier();
     StoreHeld(in, chunk, coding, positions, held, sent, words);
     Barrier();
     StoreSquares(in, coding, positions, sent);
@@ -119,8 +117,9 @@ struct EncodeTopK {
                                       const typename Format::Words& words) {
     const uint64_t out = chunk.first / kChunk * Format::kWholeBytes;
     const uint32_t whole = bytes / 4;
-    for (uint32_t i = ThreadIndex(); i < whole; i += BlockThreads())
-      in.payload.StoreAs<uint32_t>(out + 4 * i, words.Load(i));
+    for (uint32_t i = ThreadIndex(); i < whole; i += BlockThreads()) {
+      in.payload.StoreAs<uint32_t>(out + uint64_t{4} * i, words.Load(i));
+    }
     for (uint32_t i = 4 * whole + ThreadIndex(); i < bytes; i += BlockThreads()) {
       in.payload.Store(out + i, static_cast<uint8_t>(words.Load(i / 4) >> (i % 4 * 8)));
     }

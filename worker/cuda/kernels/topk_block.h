@@ -29,6 +29,7 @@ struct TopKBlock {
   static_assert(kWholeBytes % 4 == 0, "a block's payload begins at a word");
   static constexpr uint32_t kWords =
       kWholeBytes / 4 + 1;  // a short block may have more bytes in its last word
+  static constexpr uint32_t kLevelBits = 8 * static_cast<uint32_t>(kTopKLevelsBytes);
   using Words = SharedArray<uint32_t, kWords>;
 
   ATOLL_DEVICE static void StorePosition(const PositionCoding& coding, uint32_t index, uint32_t position,
@@ -58,7 +59,7 @@ struct TopKBlock {
     if (!means.finite) return std::bit_cast<float>(kNanBits);
     const bool upper = means.Upper(value);
     const bool negative = value < 0;
-    AddBits(words, at + 8 * kTopKLevelsBytes + 2 * index, 2,
+    AddBits(words, at + kLevelBits + 2 * index, 2,
             (upper ? kTopKUpperBit : 0) | (negative ? kTopKSignBit : 0));
     const auto level = static_cast<float>(upper ? means.high : means.low);
     return negative ? -level : level;

@@ -1,0 +1,102 @@
+#include "worker/torch/device_fragment_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "client/sync/host_fragment_encoder.h"
+#include "client/sync/replica.h"
+#include "core/codec.h"
+#include "core/fragment_plan.h"
+#include "tests/core/test_values.h"
+#include "tests/worker/cuda/executor_queue.h"
+
+namespace atl {
+namespace {
+
+/// Parameters to read, for HostFragmentEncoder.
+class Reading final : public Replica {
+ public:
+  explicit Reading(const FlatParameters& parameters) : parameters_(parameters) {}
+  const Manifest& manifest() const override { return parameters_.manifest(); }
+  absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override {
+    parameters_.CopyOut(fragment, out);
+    return absl::OkStatus();
+  }
+  absl::Status WriteFragment(const FragmentLayout&, std::span<const float>) override { return None(); }
+  absl::StatusOr<InnerStepResult> InnerStep(double) override { return None(); }
+  absl::Status SetPartition(uint32_t, uint32_t) override { return None(); }
+  uint64_t samples_consumed() const override { return 0; }
+  absl::Status Seek(uint64_t) override { return None(); }
+  absl::Status SaveState(ReplicaState&) override { return None(); }
+  absl::Status LoadState(const ReplicaState&) override { return None(); }
+  absl::StatusOr<EvaluationResult> Evaluate(uint32_t) override { return None(); }
+
+ private:
+  static absl::Status None() { return absl::UnimplementedError("it only reads"); }
+  const FlatParameters& parameters_;
+};
+
+const Manifest kManifest = {
+    .tensors = {{"a", {40, 30}}, {"b", {7}}, {"c", {100, 50}}, {"d", {300}, false, true}, {"e", {64, 64}}}};
+
+/// Pushes of every fragment of a plan, on the device and on the host, three rounds long.
+void Compare(uint32_t fragments, CodecKind codec, ErrorFeedbackForm form) {
+  torch::manual_seed(fragments);
+  const auto parameters = FlatParameters::Create(kManifest, torch::kCPU);
+  ASSERT_TRUE(parameters.ok());
+  Reading replica(*parameters);
+  const auto plan = PlanFragments(kManifest, fragments);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const FragmentLayout& layout : *plan) {
+    const EncoderOptions options = {.elements = layout.elements,
+                                    .averaged = AveragedRanges(layout),
+                                    .codec = codec,
+                                    .beta = 0.8,
+                                    .form = form,
+                                    .privacy = {},
+                                    .noise = nullptr};
+    HostFragmentEncoder host(options);
+    auto device =
+        DeviceFragmentEncoder::Create(options, *parameters, std::make_unique<device::ExecutorQueue>());
+    ASSERT_TRUE(device.ok()) << device.status();
+    std::vector<float> base(layout.elements);
+    std::vector<float> room(layout.elements);
+    std::vector<std::byte> expected(CodecFor(codec).EncodedSize(layout.elements));
+    std::vector<std::byte> payload(expected.size());
+    for (int round = 0; round < 3; ++round) {
+      for (size_t i = 0; i < kManifest.tensors.size(); ++i) parameters->view(i).data().normal_();
+      ASSERT_TRUE((*device)->Measure(layout, base, replica, {}).ok());
+      ASSERT_TRUE((*device)->Encode({}, payload).ok());
+      ASSERT_TRUE(host.Measure(layout, base, replica, room).ok());
+      ASSERT_TRUE(host.Encode(room, expected).ok());
+      ASSERT_EQ(payload, expected);
+      if (round == 1) {
+        host.GiveBack(payload);
+        (*device)->GiveBack(payload);
+      }
+      ASSERT_EQ(Bits((*device)->residual()), Bits(host.residual()));
+    }
+  }
+}
+
+TEST(DeviceFragmentEncoderTest, HasTheBitsOfTheHostsEncoder) {
+  for (const CodecKind codec : {CodecKind::kE3m0, CodecKind::kInt8, CodecKind::kTopK64}) {
+    for (const uint32_t fragments : {1, 3}) Compare(fragments, codec, ErrorFeedbackForm::kCarry);
+  }
+  Compare(2, CodecKind::kBf16, ErrorFeedbackForm::kMovingAverage);
+}
+
+TEST(DeviceFragmentEncoderTest, LeavesPrivacyToTheProcessor) {
+  const auto parameters = FlatParameters::Create(kManifest, torch::kCPU);
+  ASSERT_TRUE(parameters.ok());
+  EncoderOptions options = {.elements = 256, .privacy = {.clip_norm = 1}, .noise = nullptr};
+  const auto encoder =
+      DeviceFragmentEncoder::Create(options, *parameters, std::make_unique<device::ExecutorQueue>());
+  EXPECT_EQ(encoder.status().code(), absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace atl
