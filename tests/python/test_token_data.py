@@ -60,7 +60,7 @@ class TokenDataTest(RunTest):
     def test_kills_restarts_and_joins_keep_the_order(self):
         texts = [self.dataset("web", [900, 700, 10]), self.dataset("code", [300, 120])]
         self.data("mix", "--out", self.folder / "mix", f"{self.folder / 'web'}=0.7", f"{self.folder / 'code'}=0.3")
-        self.coordinator(run={"workers": 2, "rounds": 12, "seed": SEED}, model={"external": {"context": CONTEXT}}, steps=4, batch=BATCH,
+        self.coordinator(run={"workers": 2, "rounds": 10_000, "seed": SEED}, model={"external": {"context": CONTEXT}}, steps=4, batch=BATCH,
                          data={"mode": "shared", "partitions": PARTITIONS},
                          round={"quorum": 0.5, "grace_s": 0.5, "lease_s": 2, "start_workers": 2})
         workers = {name: self.start(name) for name in ("w0", "w1")}
@@ -72,10 +72,13 @@ class TokenDataTest(RunTest):
             workers[name] = self.start(name)
             if number == 0:
                 workers["w2"] = self.start("w2")
+        wait_for(lambda: len(self.batches()) >= wanted + 30, "batches of three workers")
+        self.hub.ctl("run", "stop", "--yes")
         for name, worker in workers.items():
             self.assertEqual(worker.wait(PATIENCE_S), 0, (self.folder / f"{name}.log").read_text()[-2000:])
         batches = self.batches()
-        order = {partition: self.order("mix", partition, 2000) for partition in range(PARTITIONS)}
+        longest = BATCH + max(position for _, position, _ in batches)
+        order = {partition: self.order("mix", partition, longest) for partition in range(PARTITIONS)}
         for partition, position, samples in batches:
             expected = [texts[part][first:first + CONTEXT] for part, _, first in order[partition][position:position + BATCH]]
             self.assertEqual(samples, expected, (partition, position))
