@@ -86,8 +86,8 @@ TEST_F(WorkerLifeTest, ARejectedNameDoesNotOccupyTheStateDirectory) {
   };
   EXPECT_EQ(start("w1", "mistyped")->Wait(Seconds(60)), 5) << cluster_->Log("mistyped");
   const auto w2 = start("w2", "right");
-  const absl::Status joined = cluster_->WaitUntil(
-      "w2 to join", Seconds(60), [&](const auto&) { return Worker("w2").state() == "active"; });
+  // The coordinator knows it a moment before its identity is on disk.
+  const absl::Status joined = WaitForLog("right", "joined the run");
   ASSERT_TRUE(joined.ok()) << joined;
   w2->Kill();
   EXPECT_EQ(start("w3", "other")->Wait(Seconds(60)), 2) << cluster_->Log("other");
