@@ -250,7 +250,7 @@ class Table:
             return
         words = case.imports if case.generates is None else case.generates
         if words:
-            self.expect(done.returncode == case.code and words in done.stderr, f"generate with {case.what}: {done}")
+            self.expect(done.returncode == FILES and words in done.stderr, f"generate with {case.what}: {done}")
         else:
             self.expect(done.returncode == 0 and len(done.stdout.split()) == 3, f"generate with {case.what}: {done}")
 

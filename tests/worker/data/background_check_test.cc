@@ -67,7 +67,7 @@ TEST(BackgroundCheckTest, NamesAShardThatIsWrittenToInUse) {
   ASSERT_TRUE(check.Wait().ok()) << check.status();
   SleepSeconds(0.05);  // file systems count the time of a write in steps of some milliseconds
   std::fstream file(JoinPath(folder, "train_0.bin"), std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(500);
+  file.seekp(1500);  // behind the header
   file.put(9);
   file.close();
   for (int i = 0; i < 1000 && check.status().ok(); ++i) SleepSeconds(0.01);
