@@ -10,13 +10,14 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import batch as batches
 from . import random_state
-from .data_order import Place, Replaced, follows, replace_sampler, uneven_reading
+from .data_order import Place, Replaced, follows, has_indices, replace_sampler, uneven_reading
 from .errors import FailedPrecondition, InvalidArgument
 from .following import Original, follow, follow_passes
 from .pass_journal import Pass, PassJournal
 from .progress import warn
 
-KEPT = 8  # passes and snapshots that can be gone back to
+KEPT = 8  # snapshots that can be gone back to, and passes that the journal has
+KEPT_PASSES = 64  # a round may have many short ones
 
 
 class LoaderIsOver(Exception):
@@ -81,6 +82,8 @@ class DataPosition:
         begun = [one for one in self._passes if one.start <= self._stepped]
         if begun:
             kept["pass"], kept["warm"] = [begun[-1].number, begun[-1].start, begun[-1].random], begun[-1].warm
+            if begun[-1].loader is not None and self._order_is_in_state():
+                kept["pass_loader"] = begun[-1].loader
         if self._loader is not None:
             kept["generators"] = random_state.capture_for(self._loader)["loader"]
         # A batch that was taken ahead is none that the loop has had.
@@ -97,7 +100,10 @@ class DataPosition:
         self._in_run_order = state.get("order") == "run"
         # An older release read a single part in the loader's own order. Another order would skip samples of the pass, and repeat others.
         self._keeps_own_order = self.partitions == 1 and self.samples > 0 and not self._in_run_order
-        self._passes = [Pass(*state["pass"])._replace(warm=state.get("warm", False))] if "pass" in state else []
+        self._passes = []
+        if "pass" in state:
+            number, start, random = state["pass"]
+            self._passes = [Pass(number, start, random, state.get("pass_loader"), state.get("warm", False))]
         self._snapshots = {self.samples: state["loader"]} if "loader" in state else {}
         self._first, self._generators = [], state.get("generators", [])
 
@@ -108,7 +114,8 @@ class DataPosition:
 
         `samples`: the caller's function that counts the samples of a batch. Returns what counts the batches.
         """
-        if loader is self._loader:
+        if loader is self._loader or (self._loader is not None and self._is_wrapped_again(loader)):
+            self._loader = loader
             if samples is not None:
                 self._counter = batches.BatchCounter(loader, samples)
             return self._counter
@@ -123,6 +130,11 @@ class DataPosition:
             generator.set_state(kept)
         self._generators = []
         return self._counter
+
+    def _is_wrapped_again(self, loader: Any) -> bool:
+        """Another wrapper, as a loop over epochs makes, of the loader that is read."""
+        inner = random_state.innermost(loader)
+        return inner is not loader and inner is random_state.innermost(self._loader)
 
     def next(self, across: bool = True) -> Any:
         """The next batch; begins the next pass at the end of one. LoaderIsOver when that is not possible.
@@ -204,6 +216,11 @@ class DataPosition:
         return [Place(self.seed, rank * self.partitions + self.partition, self._ranks * self.partitions, self.samples)
                 for rank in range(self._ranks)]
 
+    @property
+    def loader(self) -> Any:
+        """What is read; None before the first."""
+        return self._loader
+
     def take_seconds(self) -> float:
         seconds, self.seconds = self.seconds, 0.0
         return seconds
@@ -239,8 +256,11 @@ class DataPosition:
     def _begin_pass(self, number: int) -> None:
         self._set_epoch(number)
         begun = Pass(number, self.samples, random_state.capture_for(self._loader), self._loader_state(), random_state.is_warm(self._loader))
-        self._passes = [*self._passes, begun][-KEPT:]
-        self._journal.write(self.partition, self.partitions, self._passes)
+        self._passes = [*self._passes, begun][-KEPT_PASSES:]
+        kept = self._passes[-KEPT:]
+        if not self._order_is_in_state():
+            kept = [one._replace(loader=None) for one in kept]
+        self._journal.write(self.partition, self.partitions, kept)
         self._iterator = iter(self._loader)
 
     def _open(self) -> None:
@@ -267,10 +287,12 @@ class DataPosition:
         self._skip([kept for kept in self._all_passes() if kept.start <= target], target)
 
     def _all_passes(self) -> List[Pass]:
-        """Those of this life, and after them those that only the journal of a life before knows."""
-        last = self._passes[-1].number if self._passes else -1
+        """Those of this life, among those that only the journal of a life before knows."""
         kept = [] if self._new_loader else self._journal.read(self.partition, self.partitions)
-        return [*self._passes, *(one for one in kept if one.number > last)]
+        if not self._passes:
+            return kept
+        first, last = self._passes[0].number, self._passes[-1].number
+        return [*(one for one in kept if one.number < first), *self._passes, *(one for one in kept if one.number > last)]
 
     def _skip(self, begun: List[Pass], target: int) -> None:
         """Takes batches from the beginning of the newest pass in `begun` that the position is in."""
@@ -279,6 +301,9 @@ class DataPosition:
                           "iterable that can be started again, or a function (partition, partitions, start_sample)", stacklevel=4)
             self._iterator = self._loader
             return
+        # The kept state of the loader's own generators is older than a pass that only the journal knows.
+        drawn_later = bool(begun) and (not self._passes or begun[-1].number > self._passes[-1].number)
+        drawn: List[Any] = []
         with random_state.Preserved(self._loader):
             if begun:
                 self._passes, self.samples = begun[:-1], begun[-1].start
@@ -296,7 +321,13 @@ class DataPosition:
                 self._first = self._ahead()
             while self.samples < target:
                 self.samples += self._counter.count(self._take())[0]
-        self.samples = target
+            drawn = [generator.get_state() for generator in random_state.generators_of(self._loader)]
+        if drawn_later:
+            for generator, after in zip(random_state.generators_of(self._loader), drawn):
+                generator.set_state(after)
+        if self.samples > target:
+            warn(f"{self.samples - target} samples of this pass are left out: the worker was at sample {target}, and no batch of the loader begins "
+                 "there. Restart a worker with the batch size that it had, or change it between two passes", stacklevel=4)
 
     def _placed(self, samples: int) -> Any:
         own = self.places()[self._rank]
@@ -353,6 +384,10 @@ class DataPosition:
         if keeps and hasattr(self._loader, "state_dict") and hasattr(self._loader, "load_state_dict"):
             return self._loader.state_dict()
         return None
+
+    def _order_is_in_state(self) -> bool:
+        """Whether a pass of a loader with a state is begun again by that state. A DataLoader over indices draws its order from generators."""
+        return not has_indices(getattr(random_state.innermost(self._loader), "dataset", None))
 
     def _remember(self, loader_state: Any) -> None:
         self._snapshots[self._stepped] = loader_state

@@ -126,7 +126,7 @@ def replace_sampler(loader: Any, places: Callable[[], List[Place]], rank: int) -
     if getattr(loader, "in_order", True) is False:
         raise InvalidArgument("the loader has in_order=False, so its batches come in another order than their samples, and the place in the data "
                               "could not be kept: give a DataLoader with in_order=True")
-    if not hasattr(inner, "sampler") or not _has_indices(getattr(loader, "dataset", None)):
+    if not hasattr(inner, "sampler") or not has_indices(getattr(loader, "dataset", None)):
         return None
     size = _batch_size_of(inner)
     if readers > 1 and (readers != len(places()) or not size):
@@ -153,7 +153,7 @@ def follows(loader: Any) -> bool:
     inner = _batch_sampler_of(loader)[0]
     if getattr(loader, "in_order", True) is False or not hasattr(inner, "sampler"):
         return False
-    if not _has_indices(getattr(loader, "dataset", None)):
+    if not has_indices(getattr(loader, "dataset", None)):
         return False
     try:
         with warnings.catch_warnings():
@@ -197,7 +197,7 @@ def uneven_reading(samples: int, partitions: int, configuration: Dict[str, Any])
 def length_fingerprint(loader: Any) -> Optional[str]:
     """What workers with equal shared data have in common at least, for the option data_fingerprint. None: the length is not known."""
     dataset: Any = getattr(loader, "dataset", None)
-    if not _has_indices(dataset):
+    if not has_indices(dataset):
         return None
     try:
         return f"{len(dataset)}-samples"
@@ -238,7 +238,7 @@ def _batch_size_of(batch_sampler: Any) -> int:
     return 0
 
 
-def _has_indices(dataset: Any) -> bool:
+def has_indices(dataset: Any) -> bool:
     # torch's IterableDataset has __getitem__ of its base class, and may have __len__.
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(dataset, torch.utils.data.IterableDataset):

@@ -9,6 +9,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Union
 
 from . import state
+from .errors import InvalidArgument
 from .progress import warn
 
 
@@ -46,7 +47,7 @@ class PassJournal:
         """Survives the end of the process. It is not waited for the disk: a pass may be short."""
         if self._path is None:
             return
-        kept = [[one.number, one.start, one.random, None, one.warm] for one in passes]  # a loader's state may be of any type
+        kept = [[one.number, one.start, one.random, _packable(one.loader), one.warm] for one in passes]
         partial = f"{self._path}.partial"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
@@ -59,3 +60,12 @@ class PassJournal:
                 warn(f"the beginning of a pass over the data cannot be kept in {self._path}: {failure}. If the worker is killed in this pass, it "
                      "may read samples twice and leave others out. Make room on the disk", stacklevel=4)
             self._warned = True
+
+
+def _packable(loader: Any) -> Any:
+    """A loader's state, which may be of any type; None where it cannot be kept."""
+    try:
+        state.check(loader)
+    except InvalidArgument:
+        return None
+    return loader

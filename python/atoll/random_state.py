@@ -69,11 +69,19 @@ def generators_of(loader: Any) -> List[Any]:
 
 
 def innermost(loader: Any) -> Any:
-    """The loader inside of wrappers such as tqdm's, which keep what they iterate over as `iterable`."""
+    """The loader inside of wrappers: what tqdm's keep as `iterable`, and the one torch DataLoader among the attributes of others."""
+    from .following import Original
+    torch = sys.modules.get("torch")
+    kind: Any = torch.utils.data.DataLoader if torch is not None else ()
     for _ in range(10):
+        if isinstance(loader, kind):
+            break
         inner = getattr(loader, "iterable", None)
         if inner is None or not hasattr(inner, "__iter__"):
-            break
+            found = [value for value in getattr(loader, "__dict__", {}).values() if isinstance(value, kind)]
+            if len(found) != 1 or isinstance(loader, Original):
+                break
+            inner = found[0]
         loader = inner
     return loader
 

@@ -68,7 +68,17 @@ class Replica:
         return {}
 
     def _seek(self, message: Dict[str, Any], _: Optional[Event]) -> Dict[str, Any]:
-        self.data.seek(message["samples"] // self.island.size)
+        mean = message["samples"] // self.island.size
+        if self.island.size > 1:
+            # A push has the sum only.
+            total = self.island.sum([float(self.data.samples)])[0]
+            if total == message["samples"]:
+                return {}
+            unequal = self.island.sum([float(self.data.samples * self.island.size != total)])[0]
+            if unequal and self.island.rank == 0:
+                warn(f"the ranks have read different numbers of samples, and all of them go on at sample {mean} of their data, the mean: some samples "
+                     "are read again, and others not in this pass. Give all ranks batches of one size")
+        self.data.seek(mean)
         return {}
 
     # ---- the state between two lives
@@ -195,7 +205,7 @@ class Replica:
         before = self.model.checksums()
         self.evaluating = True
         try:
-            with random_state.Preserved(), _EvaluationMode(self.model):
+            with random_state.Preserved(self.data.loader), _EvaluationMode(self.model):
                 result = self._evaluate_with(self.model.evaluating(), max_batches)
         finally:
             self.evaluating = False

@@ -207,6 +207,37 @@ class Wrapped:
         yield from self.iterable
 
 
+class Prefetching(Wrapped):
+    """A wrapper with a name of its own for what it reads."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __iter__(self):
+        yield from self.loader
+
+
+class OwnOrder:
+    """Shuffles by a generator of its own, which only its state has."""
+
+    def __init__(self):
+        self.source, self.left = random.Random(3), []
+
+    def __iter__(self):
+        self.left = self.left or self.source.sample(range(9), 9)
+        while self.left:
+            yield torch.tensor([self.left.pop()])
+
+    def state_dict(self):
+        version, words, gauss = self.source.getstate()
+        return {"source": [version, list(words), gauss], "left": list(self.left)}
+
+    def load_state_dict(self, kept):
+        version, words, gauss = kept["source"]
+        self.source.setstate((version, tuple(words), gauss))
+        self.left = list(kept["left"])
+
+
 class PositionTest(unittest.TestCase):
     def test_a_function_that_counts_no_samples_in_a_batch(self):
         self.assertEqual(batch.BatchCounter(samples=len).count([1, 2, 3]), (3, 3))
@@ -294,7 +325,7 @@ class PositionTest(unittest.TestCase):
         def own():
             return numbers(shuffle=True, generator=torch.Generator().manual_seed(4))
 
-        for make in (lambda: numbers(shuffle=True), own, lambda: Wrapped(own())):
+        for make in (lambda: numbers(shuffle=True), own, lambda: Wrapped(own()), lambda: Prefetching(own())):
             for passes in (1, 2, 3):
                 with self.subTest(passes=passes), tempfile.TemporaryDirectory() as folder:
                     torch.manual_seed(5)
@@ -313,6 +344,76 @@ class PositionTest(unittest.TestCase):
                     later.attach(make())
                     later.seek(samples)
                     self.assertEqual(take(later, 1), coming)
+
+    def test_a_loader_whose_state_has_its_order(self):
+        """Its place is found from the beginning of the pass, where no state was kept at the place itself."""
+        for taken, ahead in ((4, 1), (9, 1), (13, 3), (17, 2)):
+            with self.subTest(taken=taken, ahead=ahead), tempfile.TemporaryDirectory() as folder:
+                position = DataPosition(journal=PassJournal(folder))
+                position.attach(OwnOrder())
+                before = state.unpack(state.pack(position.state()))
+                take(position, taken)
+                coming = [position.next().tolist() for _ in range(ahead)]
+                kept = state.unpack(state.pack(position.state()))
+                later = DataPosition()
+                later.load(kept)
+                later.attach(OwnOrder())
+                self.assertEqual(take(later, ahead), coming)
+                lost = DataPosition(journal=PassJournal(folder))
+                lost.load(before)
+                lost.attach(OwnOrder())
+                lost.seek(taken)
+                self.assertEqual(take(lost, ahead), coming)
+
+    def test_a_pass_before_that_of_the_state(self):
+        with tempfile.TemporaryDirectory() as folder:
+            position = DataPosition(journal=PassJournal(folder))
+            position.attach(numbers(shuffle=True))
+            seen = take(position, 14)
+            kept = state.unpack(state.pack(position.state()))
+            torch.manual_seed(99)
+            for batches in (6, 1, 9):
+                later = DataPosition(journal=PassJournal(folder))
+                later.load(kept)
+                later.attach(numbers(shuffle=True))
+                later.seek(sum(len(b) for b in seen[:batches]))
+                self.assertEqual(take(later, 1), [seen[batches]], batches)
+
+    def test_a_wrapper_for_each_pass(self):
+        loader, position, seen = numbers(shuffle=True), DataPosition(), []
+        for _ in range(3):
+            position.attach(Wrapped(loader))
+            seen += take(position, 4)
+        self.assertEqual([sorted(sum(seen[first:first + 4], [])) for first in (0, 4, 8)], [list(range(10))] * 3)
+        self.assertEqual(position.samples, 30)
+
+    def test_the_pass_after_one_that_only_the_journal_knows_has_another_order(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def make():
+                return numbers(shuffle=True, generator=torch.Generator().manual_seed(4))
+
+            position = DataPosition(journal=PassJournal(folder))
+            position.attach(make())
+            take(position, 3)
+            kept = state.unpack(state.pack(position.state()))
+            seen = take(position, 9)
+            later = DataPosition(journal=PassJournal(folder))
+            later.load(kept)
+            later.attach(make())
+            later.seek(20)
+            self.assertEqual(take(later, 4), seen[5:9])
+
+    def test_batches_that_do_not_begin_at_the_place(self):
+        position = DataPosition()
+        position.attach(numbers(shuffle=False))
+        take(position, 1)
+        kept = state.unpack(state.pack(position.state()))
+        later = DataPosition()
+        later.load(kept)
+        later.attach(numbers(shuffle=False, batch_size=2))
+        with self.assertWarnsRegex(UserWarning, "1 samples of this pass are left out: the worker was at sample 3"):
+            self.assertEqual(take(later, 1), [[4, 5]])
+        self.assertEqual(later.samples, 6)
 
     def test_a_damaged_journal_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
