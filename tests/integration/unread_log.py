@@ -89,9 +89,9 @@ def measure(folder, programs):
 
         text = []
         reader = threading.Thread(target=lambda: text.append(os.fdopen(run.logs["coordinator.log"], "rb").read()))
-        dropped = run.dropped()
         reader.start()  # the collector works again
         run.wait_for(lambda: run.unread("coordinator.log") == 0, PATIENCE_S, "the coordinator's log to be read")
+        dropped = run.dropped()
         ends["coordinator"] = run.stop_coordinator()
         reader.join(PATIENCE_S)
         lines = re.findall(rb'"message":"lines were dropped: [^\n]*"lines":(\d+)', text[0])
