@@ -35,8 +35,8 @@ uint16_t UnusedPort() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
-  ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(fd.get(), any, size) != 0 || ::getsockname(fd.get(), any, &size) != 0) return 0;
   return ntohs(address.sin_port);
 }
 

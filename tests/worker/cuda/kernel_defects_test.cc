@@ -61,7 +61,7 @@ constexpr DefectCase kDefects[] = {
      "block's threads diverge"},
     {"LostAtomic", KernelDefect::kLostAtomic, CodecKind::kTopK64, 4096,
      "thread [0-9]+ (reads|writes) counts@.*: thread [0-9]+ (wrote|read) it, with no barrier between"},
-    {"WrongSumOrder", KernelDefect::kWrongSumOrder, CodecKind::kFp32, 16 * 4096,
+    {"WrongSumOrder", KernelDefect::kWrongSumOrder, CodecKind::kFp32, uint64_t{16} * 4096,
      "squares of chunk [0-9]+: .*, AddSquares has"},
     {"ShortLastBlock", KernelDefect::kShortLastBlock, CodecKind::kTopK64, 4099,
      "block 1: thread [0-9]+ reads values@.*.2. .4 bytes. at .*: nobody has written it"},

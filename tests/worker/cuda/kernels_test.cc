@@ -129,7 +129,7 @@ TEST_P(KernelsTest, ADeltaIsAddedAsByTheCodec) {
 // One pass: each of the vectors is moved once. topk writes the residual of what it sends again, and reads it
 // for the moving average.
 TEST_P(KernelsTest, APushMovesEveryVectorOnce) {
-  constexpr uint64_t kElements = 3 * 4096;
+  constexpr uint64_t kElements = uint64_t{3} * 4096;
   PushLaunch launch = NextLaunch();
   launch.form = ErrorFeedbackForm::kMovingAverage;
   const auto device = PushOnDevice(launch, PushInput::Of(Input::kRandom, kElements, 3));
