@@ -13,7 +13,7 @@ On a new machine this takes about 20 minutes on two cores.
 
   --ci           run the same as .ci/run: the README's commands, word for word (they include the tests of preset release,
                  also those labelled slow), the benchmarks' build, clang-tidy over changed files, ASan+UBSan over the unit
-                 tests, TSan over the threaded tests
+                 tests of what parses, computes and stores, TSan over the threaded tests
   --full         also run the tests labelled long (convergence, crash loops, packages), and each decoder of foreign
                  bytes under libFuzzer for 60 s (ATOLL_FUZZ_SECONDS)
   --jobs N       compile N files at a time (default: the number of cores, fewer if memory is short)
