@@ -100,10 +100,32 @@ endfunction()
 # Labels, time limit and environment of a ctest entry. Every test also carries its folder as a label: `ctest -L server`.
 # Label `slow` keeps a test out of scripts/test.sh unless --ci or --full is given, label `long` unless --full is.
 # PROCESSORS counts half processors, and scripts/test.sh passes twice the number of processors to `ctest -j`: one test that
-# computes takes 2, a test that waits for most of its time takes 1.
+# computes takes 2, a test that waits for most of its time takes 1. Label `timed` is for a test that measures time and so runs
+# alone: CI compiles beside the others. What a test takes is measured, in tests/test_costs.txt.
 # The target unit_tests builds what the unit tests need that scripts/test.sh --full runs under AddressSanitizer, with the labels
 # there: their programs (the further arguments), and none of what only the other tests need. The target memory_tests builds the
 # part of it that CI runs.
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/test_costs.txt ATOLL_TEST_COSTS REGEX "^[^#]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/test_costs.txt)
+
+# ctest starts the tests with the highest COST first: a long one that starts last runs alone.
+function(_atoll_set_cost name)
+  set(seconds 1)
+  set(processors 2)
+  foreach(line ${ATOLL_TEST_COSTS})
+    if(line MATCHES "^${name} ([0-9]+) ([0-9]+)$")
+      set(seconds ${CMAKE_MATCH_1})
+      math(EXPR percent "100 * ${CMAKE_MATCH_2} / ${seconds}")
+      if(percent LESS_EQUAL 45)
+        set(processors 1)
+      elseif(percent GREATER 100)
+        set(processors 3)
+      endif()
+    endif()
+  endforeach()
+  set_tests_properties(${name} PROPERTIES COST ${seconds} PROCESSORS ${processors})
+endfunction()
+
 function(_atoll_register_test name timeout labels)
   if(NOT labels)
     set(labels unit)
@@ -114,14 +136,12 @@ function(_atoll_register_test name timeout labels)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   list(APPEND labels ${folder})
   list(REMOVE_DUPLICATES labels)
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS 2 SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+  _atoll_set_cost(${name})
   set(other_labels ${labels})
   list(FILTER other_labels INCLUDE REGEX "^(long|style|integration|browser|script)$")
-  # Which tests ctest starts first, until it has measured them: a long one that starts last runs alone.
-  if("slow" IN_LIST labels OR "long" IN_LIST labels)
-    set_tests_properties(${name} PROPERTIES COST 60)
-  elseif("integration" IN_LIST labels)
-    set_tests_properties(${name} PROPERTIES COST 20)
+  if("timed" IN_LIST labels)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
   if("unit" IN_LIST labels AND NOT other_labels)
     set(targets unit_tests)

@@ -65,9 +65,10 @@ times=${ATOLL_STAGE_TIMES:-} indent=""
 if [ "$mode" != quick ]; then strict=yes; fi
 if [ -n "$times" ]; then
   indent="  "
+  trap end_beside EXIT
 else
   times=$(mktemp)
-  trap 'print_times; rm -f "$times"' EXIT
+  trap 'end_beside; print_times; rm -f "$times"' EXIT
 fi
 
 record() { printf '%s\t%s\t%s\n' "$indent$1" "$2" "$3" >>"$times"; }  # STAGE SECONDS RESULT
@@ -127,34 +128,63 @@ command_stage() {  # command_stage NAME COMMAND...
   if [ "$result" != passed ]; then failed+=("$name"); fi
 }
 
-# clang-tidy over files whose contents are on neither list of tests/style: those that changed since the lists were recorded.
-# In CI it runs beside the tests of preset release, and gets the processor time that they leave.
-lint_pid='' lint_start=0 lint_log=build/lint.log
-begin_lint() {  # begin_lint LINT-ARGUMENT...
-  echo "test: started ./scripts/lint.sh $* (log: $lint_log)"
-  lint_start=$SECONDS
-  nice -n 19 ./scripts/lint.sh "$@" >"$lint_log" 2>&1 </dev/null &
-  lint_pid=$!
-}
-
-end_lint() {  # its stage is the time that CI waits for it. Files that it did not reach are no failure, and not passed either
-  local result=passed code=0 start=$SECONDS
-  echo "test: stage lint, started $((SECONDS - lint_start)) s ago"
-  wait "$lint_pid" || code=$?
-  cat "$lint_log"
-  case $code in
-    0) ;;
-    4) result="in part" ;;
-    *) result=FAILED failed+=(lint) ;;
-  esac
-  record lint $((SECONDS - start)) "$result"
-}
-
 # The threaded folders: what TSan can say something about, and all that is built for it. Tests that other programs take part
 # in (a Prometheus, a browser) would measure those; the metrics page and its rules have no threads of ours.
 threaded='^(common|storage|server|sync|monitoring)$'
 threaded_targets=(common_tests storage_tests server_tests access_tests sync_tests monitoring_tests
   launch_test launch_kubernetes_test server_rpc_core_test server_rpc_race_test server_config_change_test)
+
+# clang-tidy over files whose contents are on neither list of tests/style: those that changed since the lists were recorded.
+lint_log=build/lint.log lint_code=build/lint.code
+lint() {  # LINT-ARGUMENT...
+  local code=0
+  rm -f "$lint_code"
+  ./scripts/lint.sh "$@" >"$lint_log" 2>&1 </dev/null || code=$?
+  echo "$code" >"$lint_code"
+}
+
+report_lint() {  # its stage is the time that CI waits for it. Files that it did not reach are no failure, and not passed either
+  local result=passed code start=$SECONDS
+  echo "test: stage lint"
+  while [ ! -s "$lint_code" ] && beside_runs; do sleep 1; done
+  code=$(cat "$lint_code" 2>/dev/null || echo none)
+  cat "$lint_log"
+  case $code in
+    0) ;;
+    4) result="in part" ;;
+    *) echo "test: clang-tidy ended with exit code $code"; result=FAILED failed+=(lint) ;;
+  esac
+  record lint $((SECONDS - start)) "$result"
+}
+
+# What CI does beside the tests of preset release, with the processor time that they leave: clang-tidy, then the builds for the
+# sanitizers. The stages of these builds later do what is left, and report what failed. Tests with the label `timed` run alone.
+beside='' beside_log=build/beside.log
+begin_beside() {
+  echo "test: beside the tests: clang-tidy (log: $lint_log), builds of the next stages (log: $beside_log)"
+  rm -f "$lint_code"
+  set -m  # a process group of its own, which is paused and ended as one
+  (
+    set +e
+    trap - ERR EXIT
+    renice -n 19 -p "$BASHPID"
+    chrt --idle -p 0 "$BASHPID"
+    lint --changed clean --minutes "$ATOLL_LINT_MINUTES"
+    cmake --preset tsan && cmake --build --preset tsan --parallel "$jobs" --target "${threaded_targets[@]}"
+    cmake --preset asan && cmake --build --preset asan --parallel "$jobs" --target memory_tests
+  ) >"$beside_log" 2>&1 </dev/null &
+  beside=$!
+  set +m
+}
+beside_runs() { [ -n "$beside" ] && kill -0 -- "-$beside" 2>/dev/null; }
+signal_beside() { if beside_runs; then kill "-$1" -- "-$beside" 2>/dev/null || true; fi; }  # SIGNAL
+end_beside() {
+  signal_beside TERM
+  signal_beside CONT
+  if [ -n "$beside" ]; then wait "$beside" || true; fi
+  while beside_runs; do sleep 0.2; done
+  beside=''
+}
 
 groups=build,torch,test
 if [ "$mode" != quick ]; then groups+=,node,browser,lint,arm64,wheel,interop,harness; fi
@@ -166,12 +196,21 @@ if [ "$setup" = yes ]; then
 fi
 
 release_tests() {
-  local bench=ON without='^long$'
-  if [ "$strict" = no ]; then bench=OFF without='^(long|slow)$'; fi
-  build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH="$bench"
-  if [ -n "${ATOLL_LINT_MINUTES:-}" ]; then begin_lint --changed clean --minutes "$ATOLL_LINT_MINUTES"; fi
-  run release release -j "$slots" -LE "$without"
-  if [ -n "$lint_pid" ]; then end_lint; fi
+  if [ "$strict" = no ]; then
+    build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH=OFF
+    run release release -j "$slots" -LE '^(long|slow)$'
+    return
+  fi
+  build release -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH=ON
+  if [ -n "${ATOLL_LINT_MINUTES:-}" ]; then begin_beside; fi
+  run release release -j "$slots" -LE '^(long|timed)$'
+  signal_beside STOP
+  run timed release -L '^timed$' -LE '^long$'
+  signal_beside CONT
+  if [ -n "$beside" ]; then
+    report_lint
+    end_beside
+  fi
 }
 
 if [ "$mode" = quick ]; then
@@ -185,11 +224,14 @@ else
   # What the quickstart prints is checked too: the time to the first loss, and how few bytes it moved.
   checked=(python3 -B tests/docs/quickstart_output.py)
   # The first block ends with this script without options: these are the tests of preset release.
-  command_stage "README, Try it" "${checked[@]}" "${blocks[@]}" --run "Try it" --timeout 3000
+  command_stage "README, Try it" "${checked[@]}" "${blocks[@]}" --run "Try it" --timeout 4000
   command_stage "quickstart, killed" "${checked[@]}" ./scripts/quickstart.sh --fresh --rounds 6 --kill-a-worker --dir run/killed --no-setup
   command_stage "README, the rest" "${blocks[@]}" --run "By hand" --run "Running for real" --timeout 900
   unset ATOLL_STAGE_TIMES ATOLL_TEST_STRICT ATOLL_TEST_JUNIT ATOLL_LINT_MINUTES
-  if [ "$mode" = full ]; then begin_lint --changed clean; end_lint; fi
+  if [ "$mode" = full ]; then
+    lint --changed clean
+    report_lint
+  fi
 fi
 if [ "$mode" != quick ]; then
   # That every file compiles alone shows that no header leans on another.
