@@ -24,9 +24,7 @@ inline constexpr uint64_t kPlainBlock = 64;
 inline constexpr uint64_t kScaledBlock = 256;
 inline constexpr size_t kScaleBytes = 4;
 
-/// int8: codes are the levels -127..127 in two's complement; int4: -7..7.
-inline constexpr float kInt8Levels = 127.0f;
-inline constexpr float kInt4Levels = 7.0f;
+// int8: codes are the levels -127..127 in two's complement; int4: -7..7.
 
 /// e3m0: three bits of level, one of sign. Level L means 2^(L - 7) times the scale; level 0 means zero.
 inline constexpr uint32_t kE3m0SignBit = 0x8;

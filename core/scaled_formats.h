@@ -27,45 +27,34 @@ ATOLL_INLINE constexpr int32_t NearestLevel(float value, float scale, float most
   return std::bit_cast<int32_t>(clamped + kRounder) - kRounderBits;
 }
 
-class Int8Format {
+/// Whole multiples of the scale, two's complement in `bits` bits; the largest magnitude is `levels`.
+template <CodecKind kind, unsigned bits, int32_t levels>
+class IntegerFormat {
  public:
-  static constexpr CodecKind kKind = CodecKind::kInt8;
-  static constexpr unsigned kBits = 8;
+  static constexpr CodecKind kKind = kind;
+  static constexpr unsigned kBits = bits;
 
-  ATOLL_KERNEL constexpr float Scale(float largest) { return largest / kInt8Levels; }
+  ATOLL_KERNEL constexpr float Scale(float largest) { return largest / kLevels; }
 
-  ATOLL_INLINE constexpr explicit Int8Format(float scale) : scale_(scale) {}
+  ATOLL_INLINE constexpr explicit IntegerFormat(float scale) : scale_(scale) {}
 
   ATOLL_INLINE constexpr uint32_t Code(float value) const {
-    return static_cast<uint32_t>(NearestLevel(value, scale_, kInt8Levels));
-  }
-
-  ATOLL_KERNEL constexpr float Value(uint32_t code) { return static_cast<float>(static_cast<int8_t>(code)); }
-
- private:
-  const float scale_;
-};
-
-class Int4Format {
- public:
-  static constexpr CodecKind kKind = CodecKind::kInt4;
-  static constexpr unsigned kBits = 4;
-
-  ATOLL_KERNEL constexpr float Scale(float largest) { return largest / kInt4Levels; }
-
-  ATOLL_INLINE constexpr explicit Int4Format(float scale) : scale_(scale) {}
-
-  ATOLL_INLINE constexpr uint32_t Code(float value) const {
-    return static_cast<uint32_t>(NearestLevel(value, scale_, kInt4Levels)) & 15u;
+    return static_cast<uint32_t>(NearestLevel(value, scale_, kLevels)) & ((1u << bits) - 1);
   }
 
   ATOLL_KERNEL constexpr float Value(uint32_t code) {
-    return static_cast<float>(static_cast<int32_t>(code << 28) >> 28);  // carries the sign down
+    return static_cast<float>(static_cast<int32_t>(code << (32 - bits)) >>
+                              (32 - bits));  // carries the sign down
   }
 
  private:
+  static constexpr auto kLevels = static_cast<float>(levels);
+
   const float scale_;
 };
+
+using Int8Format = IntegerFormat<CodecKind::kInt8, 8, 127>;
+using Int4Format = IntegerFormat<CodecKind::kInt4, 4, 7>;
 
 /// Sign and three bits of exponent (Streaming DiLoCo, arXiv 2501.18512). The scale is the block's largest
 /// magnitude and level 7 stands for it, so the steps below it are exact powers of two of a value of the
