@@ -9,10 +9,7 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 """
 import sys
 
-from island_run import BATCH, CONTEXT, STEPS, IslandRun, config, run_as_test, tokenize_foxes
-
-
-OVERLAPPED = "sync: {mode: overlapped, fragments: 2}\n"
+from island_run import BATCH, CONTEXT, OVERLAPPED, STEPS, IslandRun, config, run_as_test, tokenize_foxes
 
 
 def measure(folder, programs):

@@ -6,7 +6,7 @@ the supervisor names the rank and the cause and starts all ranks again within a 
 goes on with its optimizer's state, every version counts each contribution once and with the tokens of both ranks, and the
 run never has another member. At the end the supervisor forwards SIGTERM, and all ranks end with code 0.
 
-Usage: lost_rank.py --bin DIR [--kills N] [--seed N] [--keep]
+Usage: lost_rank.py --bin DIR [--kills N] [--seed N] [--overlapped] [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
 import argparse
@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-from island_run import IslandRun, config, tokenize_foxes
+from island_run import OVERLAPPED, IslandRun, config, tokenize_foxes
 from real_run import judge
 
 TIMEOUT_S = 5  # of --rank-timeout
@@ -47,10 +47,10 @@ def lose(run, complaints, rank, sign, what):
     print(f"{what} of rank {rank}: new processes after {took:.1f} s")
 
 
-def measure_with(kills, seed):
+def measure_with(kills, seed, overlapped):
     def measure(folder, programs):
         tokens = tokenize_foxes(programs, folder)
-        run = IslandRun(folder / "run", programs, config())
+        run = IslandRun(folder / "run", programs, config() + (OVERLAPPED if overlapped else ""))
         chance = random.Random(seed)
         complaints = []
         try:
@@ -63,7 +63,7 @@ def measure_with(kills, seed):
                     lose(run, complaints, rank, signal.SIGKILL, "kill")
             for rank in (0, 1):
                 lose(run, complaints, rank, signal.SIGSTOP, "freeze")
-            run.check_counts(complaints, "w0", 2)
+            run.check_counts(complaints, "w0", 2, overlapped)
             if "goes on with the state it kept" not in run.log("w0"):
                 complaints.append("no life went on with the saved state")
             island.terminate()
@@ -83,6 +83,7 @@ if __name__ == "__main__":
     parser.add_argument("--bin", required=True, type=pathlib.Path)
     parser.add_argument("--kills", type=int, default=2, help="of each rank")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--overlapped", action="store_true", help="exchanges run beside the steps (sync.mode)")
     parser.add_argument("--keep", action="store_true", help="leave the folder of the run")
     given = parser.parse_args()
-    sys.exit(judge("atoll-lost-rank-", given, measure_with(given.kills, given.seed)))
+    sys.exit(judge("atoll-lost-rank-", given, measure_with(given.kills, given.seed, given.overlapped)))
