@@ -1,10 +1,10 @@
 #include "worker/torch/attention.h"
 
-#include <torch/version.h>
-
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "worker/torch/torch_features.h"
 
 namespace atl {
 namespace {
@@ -55,7 +55,7 @@ struct Mask {
 /// q: [batch, heads, time, head width]; k, v: [batch, groups, positions, head width].
 torch::Tensor Attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, double dropout,
                      const Mask& mask) {
-#if TORCH_VERSION_MAJOR >= 2
+#if ATOLL_TORCH_2
   const int64_t heads = q.size(1);
   const torch::Tensor mixed =
       mask.penalties.defined()

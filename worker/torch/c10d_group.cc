@@ -1,13 +1,14 @@
-// RankGroup and RankStore on c10d. Compiled where LibTorch has Gloo and its headers are there
-// (cmake/AtollGloo.cmake); elsewhere no_rank_group.cc takes its place.
+// RankGroup and RankStore on c10d. Compiled where LibTorch has Gloo or NCCL, and the headers are there
+// (cmake/AtollRanks.cmake); elsewhere no_rank_group.cc takes its place.
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef USE_C10D_GLOO
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#endif
 #ifdef USE_C10D_NCCL
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 #include <torch/torch.h>
-#include <torch/version.h>
 
 #include <chrono>
 #include <optional>
@@ -20,12 +21,13 @@
 #include "worker/torch/device.h"
 #include "worker/torch/rank_backend.h"
 #include "worker/torch/rank_collectives.h"
+#include "worker/torch/torch_features.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
 namespace {
 
-#if TORCH_VERSION_MAJOR >= 2
+#if ATOLL_TORCH_2
 using Backend = c10d::Backend;
 #else
 using Backend = c10d::ProcessGroup;
@@ -98,13 +100,33 @@ class C10dPending final : public PendingCollective {
   const std::vector<torch::Tensor> tensors_;
 };
 
+/// A collective on a copy, on a device, of memory of the host.
+class PendingThroughDevice final : public PendingCollective {
+ public:
+  PendingThroughDevice(std::unique_ptr<PendingCollective> pending, torch::Tensor copy, torch::Tensor host)
+      : pending_(std::move(pending)), copy_(std::move(copy)), host_(std::move(host)) {}
+
+  void Wait() override {
+    pending_->Wait();
+    host_.copy_(copy_);
+  }
+
+ private:
+  const std::unique_ptr<PendingCollective> pending_;
+  const torch::Tensor copy_;
+  const torch::Tensor host_;
+};
+
 class C10dCollectives final : public RankCollectives {
  public:
-  C10dCollectives(c10::intrusive_ptr<Backend> host, c10::intrusive_ptr<Backend> device, OnBroken on_broken)
-      : host_(std::move(host)), device_(std::move(device)), on_broken_(std::move(on_broken)) {}
+  /// One of the groups may be null: without `device` all tensors are on the host, without `host` its tensors
+  /// travel as copies on `place`.
+  C10dCollectives(c10::intrusive_ptr<Backend> host, c10::intrusive_ptr<Backend> device,
+                  const torch::Device& place, OnBroken on_broken)
+      : host_(std::move(host)), device_(std::move(device)), place_(place), on_broken_(std::move(on_broken)) {}
 
-  int rank() const override { return host_->getRank(); }
-  int size() const override { return host_->getSize(); }
+  int rank() const override { return (host_ ? host_ : device_)->getRank(); }
+  int size() const override { return (host_ ? host_ : device_)->getSize(); }
 
   std::unique_ptr<PendingCollective> StartReduce(torch::Tensor tensor, int root) override {
     c10d::ReduceOptions options;
@@ -131,6 +153,10 @@ class C10dCollectives final : public RankCollectives {
  private:
   template <typename Call>
   std::unique_ptr<PendingCollective> Begin(const torch::Tensor& tensor, const Call& call) {
+    if (tensor.device().is_cpu() && !host_) {
+      const torch::Tensor copy = tensor.to(place_);
+      return std::make_unique<PendingThroughDevice>(Begin(copy, call), copy, tensor);
+    }
     std::vector<torch::Tensor> tensors = {tensor};
     try {
       auto work = call(tensor.device().is_cpu() ? *host_ : *device_, tensors);
@@ -142,18 +168,26 @@ class C10dCollectives final : public RankCollectives {
   }
 
   const c10::intrusive_ptr<Backend> host_;
-  const c10::intrusive_ptr<Backend> device_;  // null: all tensors are on the host
+  const c10::intrusive_ptr<Backend> device_;
+  const torch::Device place_;
   const OnBroken on_broken_;
 };
 
+/// Null in a program that was built without Gloo.
 c10::intrusive_ptr<Backend> GlooGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                       const RankGroupOptions& options) {
+#ifdef USE_C10D_GLOO
   auto gloo = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout));
   gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.address));
   gloo->threads = 2;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store),
                                                      static_cast<int>(options.rank),
                                                      static_cast<int>(options.size), std::move(gloo));
+#else
+  (void)store;
+  (void)options;
+  return nullptr;
+#endif
 }
 
 absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c10d::Store>& store,
@@ -206,9 +240,16 @@ absl::StatusOr<std::unique_ptr<RankGroup>> ConnectRanks(const std::shared_ptr<Ra
     if (!device.is_cpu()) {
       ATOLL_ASSIGN_OR_RETURN(on_device, NcclGroup(c10d_store, options));
     }
+    c10::intrusive_ptr<Backend> on_host = GlooGroup(c10d_store, options);
+    if (!on_host && !on_device) {
+      return absl::UnimplementedError(
+          "ranks on the CPU need Gloo, and this program was built without its headers; use --device cuda, or "
+          "build "
+          "with -DATOLL_GLOO_INCLUDE=DIR (docs/reference/islands.md)");
+    }
     return std::make_unique<RankGroup>(
         options.rank, options.size,
-        std::make_unique<C10dCollectives>(GlooGroup(c10d_store, options), std::move(on_device),
+        std::make_unique<C10dCollectives>(std::move(on_host), std::move(on_device), device,
                                           options.on_broken));
   });
 }

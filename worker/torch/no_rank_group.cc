@@ -1,11 +1,12 @@
-// In the place of c10d_group.cc where LibTorch has no Gloo, or Gloo's headers are missing.
+// In the place of c10d_group.cc where LibTorch has neither Gloo nor NCCL, or their headers are missing.
 #include "worker/torch/rank_backend.h"
 
 namespace atl {
 
 absl::Status CheckRankSupport() {
   return absl::UnimplementedError(
-      "this program was built without Gloo, so that it cannot connect ranks; run without --ranks, or install "
+      "this program was built without Gloo and NCCL, so that it cannot connect ranks; run without --ranks, "
+      "or install "
       "libgloo-dev and build it again");
 }
 

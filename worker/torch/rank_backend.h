@@ -9,7 +9,7 @@
 namespace atl {
 
 /// RankStore::Open and RankGroup::Create with what this program was built with: c10d_group.cc or, without
-/// Gloo, no_rank_group.cc. CheckRankSupport is there too.
+/// Gloo and NCCL, no_rank_group.cc. CheckRankSupport is there too.
 absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions& options);
 absl::StatusOr<std::unique_ptr<RankGroup>> ConnectRanks(const std::shared_ptr<RankStore>& store,
                                                         const RankGroupOptions& options);
