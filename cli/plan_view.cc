@@ -99,7 +99,11 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
     lines.Row("being saved", HumanBytes(memory.kept), "optimizer state, to the state directory");
   if (memory.evaluation > 0)
     lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
-  lines.Row("in all", HumanBytes(memory.total()));
+  lines.Row("in all", HumanBytes(memory.total()), "of a worker on a CPU");
+  if (memory.device_encoders > 0) {
+    lines.Row("encoders of a GPU", HumanBytes(memory.device_encoders),
+              "base, residual, payload; and " + HumanBytes(memory.pinned) + " of pinned memory on the host");
+  }
   lines.Row("on the device", HumanBytes(memory.on_device()), OfDevices(plan));
   if (memory.optimizer > 0) {
     lines.Row("of 2 or 8 ranks",
@@ -229,6 +233,8 @@ Json WorkerJson(const WorkerMemory& memory) {
           {"exchange", memory.exchange},
           {"kept", memory.kept},
           {"evaluation", memory.evaluation},
+          {"device_encoders", memory.device_encoders},
+          {"pinned", memory.pinned},
           {"on_device", memory.on_device()},
           {"on_device_of_2_ranks", OnDeviceOfRank(memory, 2)},
           {"on_device_of_8_ranks", OnDeviceOfRank(memory, 8)},

@@ -4,6 +4,7 @@
 
 #include "core/codec.h"
 #include "core/delta.h"
+#include "core/fragment_plan.h"
 #include "core/model_shape.h"
 #include "core/outer_optimizer.h"
 
@@ -94,6 +95,17 @@ uint64_t ExchangeBytes(const RunOptions& run, uint64_t elements, uint64_t larges
   return always + bytes + local_at_push + one + run.sync.fragments * pulled;
 }
 
+/// What the encoders of worker/cuda/device_encoder.h allocate, all fragments together:
+/// DeviceEncoder::MemoryOf.
+void AddDeviceEncoders(const RunOptions& run, uint64_t elements, WorkerMemory& memory) {
+  if (run.push_codec == CodecKind::kInt8Quantile || run.privacy.enabled()) return;
+  const uint64_t payload = CodecFor(run.push_codec).EncodedSize(elements);
+  const uint64_t sums = elements / kChunkAlignment * sizeof(double);
+  const uint64_t in_one_piece = run.sync.fragments > 1 ? elements * kFloat : 0;
+  memory.device_encoders = 3 * elements * kFloat + payload + sums + in_one_piece;
+  memory.pinned = 3 * elements * kFloat + payload;
+}
+
 }  // namespace
 
 WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t largest_fragment) {
@@ -118,6 +130,7 @@ WorkerMemory PlanWorkerMemory(const RunOptions& run, uint64_t elements, uint64_t
       tokens * ShapeOf(run.model)->ActivationBytesPerToken(run.inner.precision, run.inner.activations);
   memory.exchange = ExchangeBytes(run, elements, largest_fragment);
   memory.kept = memory.optimizer;
+  AddDeviceEncoders(run, elements, memory);
   const bool evaluates = run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kWorker;
   if (evaluates && run.sync.mode == SyncMode::kOverlapped) memory.evaluation = bytes;
   return memory;

@@ -69,8 +69,16 @@ struct WorkerMemory {
   uint64_t kept = 0;  // the moments once more, while they are written to the state directory
   // Now and then: overlapped, the local parameters of a worker that evaluates what is published.
   uint64_t evaluation = 0;
-  /// What is on the device that computes.
-  uint64_t on_device() const { return parameters + gradients + optimizer + low_precision + activations; }
+  // On a GPU whose kernels encode the pushes: base, two residuals, payload and sums of every fragment, and
+  // with several fragments its parameters in one piece. None for a codec without kernels, and with privacy.
+  uint64_t device_encoders = 0;
+  // The same worker's pinned memory on the host, besides `exchange`: what is copied from and to the GPU.
+  uint64_t pinned = 0;
+  /// What is on the device that computes, if it is a GPU.
+  uint64_t on_device() const {
+    return parameters + gradients + optimizer + low_precision + activations + device_encoders;
+  }
+  /// Of a worker on a CPU.
   uint64_t total() const {
     return program + parameters + gradients + optimizer + low_precision + activations + exchange + kept +
            evaluation;

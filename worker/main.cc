@@ -52,6 +52,9 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
                  "Threads for computation; 0: LibTorch's choice. Give each process its share of the cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
+  app.add_flag(
+      "--cuda-graph", flags.cuda_graph,
+      "On a GPU: record the kernels of an inner step once, and start them as one piece. In blocking mode");
   AddTaskFlags(app, flags.tasks);
 }
 

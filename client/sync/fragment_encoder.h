@@ -43,6 +43,11 @@ class FragmentEncoder {
  public:
   virtual ~FragmentEncoder() = default;
 
+  /// The parameters of the fragment were just written: they are the base of the next Measure, which the
+  /// caller promises. An implementation on a device keeps them there, so that Measure copies no base to it.
+  /// Need not be called.
+  virtual void BaseIsWritten(const FragmentLayout& /*fragment*/) {}
+
   /// Takes base - local, as the replica's parameters are now. The replica is the one that made the encoder;
   /// this is called on its thread. `room` is host memory for one fragment that stays untouched until Encode:
   /// an implementation on the host keeps the values there, one on a device need not use it.

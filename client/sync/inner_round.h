@@ -29,9 +29,10 @@ absl::StatusOr<InnerStepResult> TakeInnerStep(Replica& replica, double scheduled
                                               const WorkerContext& context, double overdue = 0);
 
 /// Takes plan.inner_steps inner steps at the learning rates that the run's schedule has for them, counted in
-/// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step; true ends the
-/// round early. FailedPrecondition from the replica (loss or gradient not finite) comes back as it is, so do
-/// its other errors. `optimizer_warmup` lowers the learning rates while the inner optimizer is new.
+/// the tokens committed before this round (core/schedule.h). Asks `interrupt` before each step, or before as
+/// many as the replica takes at once (Replica::steps_at_once); true ends the round early. FailedPrecondition
+/// from the replica (loss or gradient not finite) comes back as it is, so do its other errors.
+/// `optimizer_warmup` lowers the learning rates while the inner optimizer is new.
 absl::StatusOr<InnerRound> RunInnerSteps(Replica& replica, const RunOptions& run, const RoundPlan& plan,
                                          OptimizerWarmup& optimizer_warmup,
                                          const std::function<absl::StatusOr<bool>()>& interrupt,

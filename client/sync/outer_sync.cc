@@ -94,6 +94,9 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   const MonoTime begin = context_.clock->Now();
   ATOLL_RETURN_IF_ERROR(data_.Follow(puller_.plan(), replica_->samples_consumed()).status());
   BeginOptimizerWarmup(resume_state_, session_->info().run, puller_.plan(), context_);
+  for (size_t i = 0; i < encoders_.size(); ++i) {
+    if (puller_.TakeWritten(i)) encoders_[i].BaseIsWritten(layout_[i]);
+  }
   const uint64_t first_sample = replica_->samples_consumed();
   const auto round = RunInnerSteps(
       *replica_, session_->info().run, puller_.plan(), *resume_state_.optimizer_warmup,

@@ -135,6 +135,7 @@ absl::StatusOr<bool> ParameterPuller::Adopt(FragmentBase& fragment, const Pulled
   request.call.have = pulled.version;
   if (landing == Landing::kOneStep) return false;
   ATOLL_RETURN_IF_ERROR(replica_->WriteFragment(fragment.layout, fragment.values));
+  fragment.written = true;
   fragment.plan = pulled.plan;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,7 @@ struct FragmentBase {
   std::vector<float> values;       // layout.elements, as published
   RoundPlan plan = {};             // what to do with this version
   ContentHash served = {};         // of this version, as the coordinator sent it
+  bool written = false;            // see ParameterPuller::TakeWritten
 };
 
 /// Checks the run's fragments against the model and lays them out; as the configuration says when there are
@@ -56,6 +58,8 @@ class ParameterPuller {
   absl::StatusOr<Outcome> Advance(Until until);
 
   const std::vector<FragmentBase>& fragments() const { return fragments_; }
+  /// Whether the replica was written from this fragment's base since the last call.
+  bool TakeWritten(size_t fragment) { return std::exchange(fragments_[fragment].written, false); }
   /// See HashPublished.
   ContentHash HashBase(size_t fragment);
   /// Of the first fragment, for people and for evaluation.

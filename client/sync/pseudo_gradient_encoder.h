@@ -49,6 +49,9 @@ class PseudoGradientEncoder {
   absl::Status EncodeRound(const FragmentBase& base, const InnerRound& round, Replica& replica,
                            std::optional<uint32_t> partition, std::vector<float>& scratch);
 
+  /// The replica was just written from the base of the next EncodeRound (FragmentEncoder::BaseIsWritten).
+  void BaseIsWritten(const FragmentLayout& fragment) { arithmetic_->BaseIsWritten(fragment); }
+
   /// In two steps: takes the pseudo-gradient as it is now (FragmentEncoder::Measure) ...
   absl::Status Measure(const FragmentBase& base, Replica& replica, std::span<float> delta) {
     return arithmetic_->Measure(base.layout, base.values, replica, delta);

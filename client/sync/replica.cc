@@ -4,6 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "client/sync/host_fragment_encoder.h"
+#include "common/status.h"
 
 namespace atl {
 namespace {
@@ -22,6 +23,15 @@ bool IsNoMoreSteps(const absl::Status& step) { return step.GetPayload(kNoMoreSte
 
 std::unique_ptr<FragmentEncoder> Replica::MakeEncoder(const EncoderOptions& options) {
   return std::make_unique<HostFragmentEncoder>(options);
+}
+
+absl::Status Replica::InnerSteps(std::span<const double> learning_rates,
+                                 std::vector<InnerStepResult>& results) {
+  for (const double learning_rate : learning_rates) {
+    ATOLL_ASSIGN_OR_RETURN(const InnerStepResult result, InnerStep(learning_rate));
+    results.push_back(result);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<TaskScore>> Replica::ScoreTasks(const TaskCall& /*call*/) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
+#include "core/codec.h"
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
@@ -93,7 +94,10 @@ TEST(Plan, SaysWhichDeviceSufficesAndWhatATokenCosts) {
   const auto text = [&] { return absl::StrJoin(RenderPlan(Plan(run)), "\n"); };
   const RunPlan plan = Plan(run);
   const WorkerMemory& memory = *plan.worker;
-  EXPECT_EQ(memory.on_device(), 16 * plan.elements + memory.activations);
+  const uint64_t payload = CodecFor(run.push_codec).EncodedSize(plan.elements);
+  EXPECT_EQ(memory.device_encoders, 12 * plan.elements + payload + plan.elements / 4096 * 8);
+  EXPECT_EQ(memory.pinned, 12 * plan.elements + payload);
+  EXPECT_EQ(memory.on_device(), 16 * plan.elements + memory.activations + memory.device_encoders);
   // By hand: 6 per weight of a matrix product, and 12 * layers * width * context (core/gpt_shape.h).
   EXPECT_DOUBLE_EQ(plan.token_operations, 6.0 * 123532032 + 12.0 * 12 * 768 * 1024);
   EXPECT_THAT(text(), AllOf(HasSubstr("on the device"), HasSubstr("854MFLOP   forward and backward")));

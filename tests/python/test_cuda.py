@@ -75,6 +75,7 @@ class NativeTest(CudaTest):
         """One worker learns on the GPU, and the result writes the same text on both devices."""
         hub = self.hub_of(name, 1, model, **more)
         self.ends(hub, "w0", self.native(hub, "w0"))
+        self.assertIn("pushes are encoded on the device", (hub.folder / "w0.log").read_text())
         first, last = self.losses(hub)
         print(f"{name}: validation loss from {first:.3f} to {last:.3f}", flush=True)
         self.assertLess(last, 0.8 * first)

@@ -23,6 +23,7 @@ struct WorkerFlags {
   std::string data;
   std::string device = "auto";
   int threads = 0;
+  bool cuda_graph = false;
   TaskFlags tasks;
   IslandFlags island;
 };

@@ -63,8 +63,8 @@ class Emergency {
 class Rank {
  public:
   /// `tasks`: null on ranks that are not asked for scores.
-  Rank(WorkerFlags flags, RankGroup* group, TaskSuite* tasks)
-      : flags_(std::move(flags)), group_(group), tasks_(tasks) {}
+  Rank(WorkerFlags flags, RankGroup* group, TaskSuite* tasks, const Logger& log)
+      : flags_(std::move(flags)), group_(group), tasks_(tasks), log_(log) {}
 
   absl::StatusOr<std::unique_ptr<Replica>> Build(const RankCall& call) const {
     TorchReplicaOptions options;
@@ -73,6 +73,7 @@ class Rank {
     options.threads = flags_.threads;
     options.dataset_folder = flags_.data;
     options.clock = &clock_;
+    options.log = log_;
     options.ranks = group_;
     if (tasks_ != nullptr) {
       tasks_->CompareWith(options.run);
@@ -93,6 +94,7 @@ class Rank {
   const WorkerFlags flags_;
   RankGroup* const group_;
   TaskSuite* const tasks_;
+  const Logger log_;
   const SystemClock clock_;
 };
 
@@ -115,7 +117,7 @@ int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, T
   }
   home->options.join.device = DescribeDevice(flags.device, flags.threads, island.group().size());
   home->options.join.dataset = data.summary;
-  const Rank rank(flags, &island.group(), &tasks);
+  const Rank rank(flags, &island.group(), &tasks, log);
   const auto build = [&](const JoinedRun& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
     const RankCall call = BuildCall(info);
     ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<IslandReplica> replica,
@@ -141,7 +143,7 @@ int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& islan
     }
     probes = *std::move(started);
   }
-  const Rank rank(flags, &island.group(), nullptr);
+  const Rank rank(flags, &island.group(), nullptr, log);
   // The whole island drains, whichever rank is asked to: rank 0 decides when it is done.
   shutdown.OnRequest([&island] { (void)island.first().Send(FrameType::kDrain, ""); });
   log.Info("follows rank 0");

@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "client/setup/setup_error.h"
@@ -11,19 +12,23 @@
 #include "worker/app/commands.h"
 #include "worker/app/eval/task_suite.h"
 #include "worker/app/worker_start.h"
+#include "worker/torch/cuda_driver.h"
 #include "worker/torch/torch_replica.h"
 
 namespace atl {
 namespace {
 
 absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, const JoinedRun& info,
-                                                      TaskSuite& tasks, const Clock* clock) {
+                                                      TaskSuite& tasks, const Clock* clock,
+                                                      const Logger& log) {
   TorchReplicaOptions options;
   options.run = info.run;
   options.device = flags.device;
   options.threads = flags.threads;
   options.dataset_folder = flags.data;
   options.clock = clock;
+  options.log = log;
+  options.graph_steps = flags.cuda_graph;
   tasks.CompareWith(info.run);
   options.score_tasks = [&tasks, context = info.run.model.context()](TorchReplica& model,
                                                                      const TaskCall& call) {
@@ -57,6 +62,8 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   if (!tasks.ok()) return Fail(log, tasks.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
   if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
+  if (const std::string why = WhyGpuIsIdle(); flags.device == "auto" && !why.empty())
+    log.Warning("trains on the processor, although this machine has a GPU", {{"why", why}});
   auto home = OpenWorkerHome(flags.member, log);
   if (!home.ok()) return Fail(log, home.status(), SetupExitCode(home.status()));
   WorkerFlags resolved = flags;
@@ -65,7 +72,9 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   home->options.join.dataset = data->summary;
   const WorkerName name = home->options.join.worker;
   const SystemClock clock{};
-  const auto build = [&](const JoinedRun& info) { return BuildReplica(resolved, info, **tasks, &clock); };
+  const auto build = [&](const JoinedRun& info) {
+    return BuildReplica(resolved, info, **tasks, &clock, log);
+  };
   return LiveAsMember(resolved, *std::move(home), data->texts, build, log.With("worker", name), **shutdown);
 }
 

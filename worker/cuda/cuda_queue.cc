@@ -83,6 +83,13 @@ class CudaQueue final : public DeviceQueue {
     return Computed();
   }
 
+  absl::Status CopyOnDevice(const std::byte* from, std::byte* to, size_t bytes) override {
+    const CurrentDevice current(device_);
+    ATOLL_RETURN_IF_ERROR(
+        Checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_), "a copy within it"));
+    return Computed();
+  }
+
   absl::Status Zero(std::byte* device, size_t bytes) override {
     const CurrentDevice current(device_);
     ATOLL_RETURN_IF_ERROR(Checked(cudaMemsetAsync(device, 0, bytes, compute_), "clearing memory"));

@@ -63,14 +63,24 @@ absl::Status DeviceEncoder::Allocate() {
   return absl::OkStatus();
 }
 
+absl::Status DeviceEncoder::TakeBase(const float* values) {
+  has_base_ = false;
+  ATOLL_RETURN_IF_ERROR(
+      queue_.CopyOnDevice(reinterpret_cast<const std::byte*>(values), base_.get(), ValueBytes(options_)));
+  has_base_ = true;
+  return absl::OkStatus();
+}
+
 absl::Status DeviceEncoder::Begin(std::span<const float> base, const float* local) {
   if (base.size() != options_.elements) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the base has %d values, the fragment has %d", base.size(), options_.elements));
   }
   if (under_way_) ATOLL_RETURN_IF_ERROR(queue_.Wait());  // it reads base_in_
-  std::memcpy(base_in_.get(), base.data(), base.size_bytes());
-  ATOLL_RETURN_IF_ERROR(queue_.CopyIn(base_in_.get(), base_.get(), ValueBytes(options_)));
+  if (!std::exchange(has_base_, false)) {
+    std::memcpy(base_in_.get(), base.data(), base.size_bytes());
+    ATOLL_RETURN_IF_ERROR(queue_.CopyIn(base_in_.get(), base_.get(), ValueBytes(options_)));
+  }
   under_way_ = true;
   const DevicePush push = {.base = Floats(base_),
                            .local = local,
@@ -108,8 +118,8 @@ absl::Status DeviceEncoder::End(std::span<std::byte> payload) {
   std::memcpy(&first_bad, first_bad_out_.get(), kFirstBadBytes);
   if (first_bad < options_.elements) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "element %d of the pseudo-gradient is not finite (base %g, residual %g); drop the round and pull",
-        first_bad, Floats(base_in_)[first_bad], residual()[first_bad]));
+        "element %d of the pseudo-gradient is not finite (residual %g); drop the round and pull", first_bad,
+        residual()[first_bad]));
   }
   std::memcpy(payload.data(), payload_out_.get(), payload.size());
   std::swap(residual_, next_);

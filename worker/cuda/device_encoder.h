@@ -42,8 +42,12 @@ class DeviceEncoder {
   /// The residual starts at zero. The queue outlives the encoder. Unimplemented for a codec without kernels.
   static absl::StatusOr<std::unique_ptr<DeviceEncoder>> Create(const Options& options, DeviceQueue& queue);
 
-  /// Queues the push of base - local. `local` is device memory at a multiple of 16 bytes; the work behind it
-  /// in the queue may change it, nothing else may before End. A push that nobody ended is dropped.
+  /// Queues a copy of `values`, device memory as `local` of Begin. They are the base of the next Begin.
+  absl::Status TakeBase(const float* values);
+
+  /// Queues the push of base - local; `base` is copied to the device if TakeBase was not called since the
+  /// last push. `local` is device memory at a multiple of 16 bytes; the work behind it in the queue may
+  /// change it, nothing else may before End. A push that nobody ended is dropped.
   absl::Status Begin(std::span<const float> base, const float* local);
 
   /// Waits for the push and copies its payload. InvalidArgument naming the element when a value is not
@@ -71,6 +75,7 @@ class DeviceEncoder {
   const Codec& codec_;
   DeviceQueue& queue_;
   bool under_way_ = false;
+  bool has_base_ = false;  // since TakeBase
   // Of the device.
   DeviceBlock base_;
   DeviceBlock residual_;

@@ -32,6 +32,7 @@ class DeviceQueue {
   virtual absl::StatusOr<DeviceBlock> AllocatePinned(size_t bytes) = 0;
 
   virtual absl::Status CopyIn(const std::byte* pinned, std::byte* device, size_t bytes) = 0;
+  virtual absl::Status CopyOnDevice(const std::byte* from, std::byte* to, size_t bytes) = 0;
   virtual absl::Status Zero(std::byte* device, size_t bytes) = 0;
   virtual absl::Status Push(CodecKind codec, const DevicePush& push) = 0;
   virtual absl::Status CopyOut(const std::byte* device, std::byte* pinned, size_t bytes) = 0;
@@ -39,6 +40,9 @@ class DeviceQueue {
   /// Returns when everything queued is done. Internal with the device's message when some of it failed.
   virtual absl::Status Wait() = 0;
 };
+
+/// Makes the queue of one encoder.
+using DeviceQueueFactory = std::function<absl::StatusOr<std::unique_ptr<DeviceQueue>>()>;
 
 }  // namespace atl
 

@@ -27,26 +27,33 @@ absl::StatusOr<std::unique_ptr<DeviceFragmentEncoder>> DeviceFragmentEncoder::Cr
   return made;
 }
 
+const float* DeviceFragmentEncoder::InOnePiece(const FragmentLayout& fragment) {
+  const torch::NoGradGuard no_grad;
+  // The plan of one fragment is the layout of the parameters.
+  if (fragment.slots.size() == parameters_.layout().slots.size()) {
+    return parameters_.values().data_ptr<float>();
+  }
+  if (!gathered_.defined()) {
+    gathered_ = torch::zeros({static_cast<int64_t>(fragment.elements)}, parameters_.values().options());
+  }
+  for (const TensorSlot& slot : fragment.slots) {
+    const TensorSlot& own = parameters_.layout().slots[slot.tensor];
+    const auto size = static_cast<int64_t>(slot.elements);
+    gathered_.narrow(0, static_cast<int64_t>(slot.offset), size)
+        .copy_(parameters_.values().narrow(0, static_cast<int64_t>(own.offset), size));
+  }
+  return gathered_.data_ptr<float>();
+}
+
+void DeviceFragmentEncoder::BaseIsWritten(const FragmentLayout& fragment) {
+  failed_.Update(
+      CatchTorch("encoding on the device", [&] { return encoder_->TakeBase(InOnePiece(fragment)); }));
+}
+
 absl::Status DeviceFragmentEncoder::Measure(const FragmentLayout& fragment, std::span<const float> base,
                                             Replica& /*replica*/, std::span<float> /*room*/) {
   ATOLL_RETURN_IF_ERROR(failed_);
-  return CatchTorch("encoding on the device", [&] {
-    const torch::NoGradGuard no_grad;
-    // The plan of one fragment is the layout of the parameters.
-    if (fragment.slots.size() == parameters_.layout().slots.size()) {
-      return encoder_->Begin(base, parameters_.values().data_ptr<float>());
-    }
-    if (!gathered_.defined()) {
-      gathered_ = torch::zeros({static_cast<int64_t>(fragment.elements)}, parameters_.values().options());
-    }
-    for (const TensorSlot& slot : fragment.slots) {
-      const TensorSlot& own = parameters_.layout().slots[slot.tensor];
-      const auto size = static_cast<int64_t>(slot.elements);
-      gathered_.narrow(0, static_cast<int64_t>(slot.offset), size)
-          .copy_(parameters_.values().narrow(0, static_cast<int64_t>(own.offset), size));
-    }
-    return encoder_->Begin(base, gathered_.data_ptr<float>());
-  });
+  return CatchTorch("encoding on the device", [&] { return encoder_->Begin(base, InOnePiece(fragment)); });
 }
 
 absl::Status DeviceFragmentEncoder::Encode(std::span<float> /*room*/, std::span<std::byte> payload) {

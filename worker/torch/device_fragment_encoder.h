@@ -26,6 +26,7 @@ class DeviceFragmentEncoder final : public FragmentEncoder {
                                                                        const FlatParameters& parameters,
                                                                        std::unique_ptr<DeviceQueue> queue);
 
+  void BaseIsWritten(const FragmentLayout& fragment) override;
   absl::Status Measure(const FragmentLayout& fragment, std::span<const float> base, Replica& replica,
                        std::span<float> room) override;
   absl::Status Encode(std::span<float> room, std::span<std::byte> payload) override;
@@ -36,6 +37,9 @@ class DeviceFragmentEncoder final : public FragmentEncoder {
 
  private:
   DeviceFragmentEncoder(const FlatParameters& parameters, std::unique_ptr<DeviceQueue> queue);
+
+  /// The fragment's parameters as they are now, in one piece on the device.
+  const float* InOnePiece(const FragmentLayout& fragment);
 
   const FlatParameters& parameters_;
   const std::unique_ptr<DeviceQueue> queue_;

@@ -1,14 +1,13 @@
 #include "worker/torch/inner_optimizer.h"
 
 #include <ATen/Parallel.h>
-#include <torch/version.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "worker/torch/torch_features.h"
 
 namespace atl {
 namespace {
@@ -31,9 +30,10 @@ torch::Tensor SquaresOnDevice(const torch::Tensor& values) {
 }  // namespace
 
 InnerOptimizer::InnerOptimizer(const InnerOptions& options, FlatParameters& parameters,
-                               RankCollectives* ranks)
+                               RankCollectives* ranks, Update update)
     : options_(options),
       parameters_(parameters),
+      on_host_(parameters.device().is_cpu() && update == Update::kWhereParametersAre),
       ranks_(ranks),
       slice_(ranks == nullptr ? RankSlice{.begin = 0, .end = parameters.values().numel()}
                               : SliceOf(parameters.values().numel(), ranks->rank(), ranks->size())) {
@@ -71,7 +71,7 @@ double InnerOptimizer::GradientNorm(double scale) const { return scale * std::sq
 
 double InnerOptimizer::GradientSquares() const {
   const torch::Tensor gradients = parameters_.gradients().narrow(0, slice_.begin, slice_.size());
-  if (!gradients.device().is_cpu()) return SquaresOnDevice(gradients).item<double>();
+  if (!on_host_) return SquaresOnDevice(gradients).item<double>();
   const float* values = gradients.data_ptr<float>();
   const int64_t elements = gradients.numel();
   std::vector<double> sums(static_cast<size_t>((elements + kGrain - 1) / kGrain), 0.0);
@@ -91,11 +91,46 @@ void InnerOptimizer::Step(double learning_rate, double scale, double norm) {
   if (options_.clip_norm > 0) gradient_scale *= std::min(1.0, options_.clip_norm / (norm + 1e-6));
   ++steps_;
   UpdateSegments();
-  if (parameters_.device().is_cpu()) {
+  if (on_host_) {
     StepOnHost(learning_rate, static_cast<float>(gradient_scale));
   } else {
     StepOnDevice(learning_rate, static_cast<float>(gradient_scale));
   }
+}
+
+torch::Tensor InnerOptimizer::QueueGradientSquares() const {
+  const torch::NoGradGuard no_grad;
+  return SquaresOnDevice(parameters_.gradients().narrow(0, slice_.begin, slice_.size()));
+}
+
+void InnerOptimizer::SetScalars(double learning_rate) {
+  if (!rate_.defined()) {
+    rate_ = torch::zeros({}, parameters_.values().options());
+    taken_ = torch::zeros({1}, parameters_.values().options());
+  }
+  rate_.fill_(learning_rate);
+  taken_.fill_(static_cast<double>(steps_));
+}
+
+void InnerOptimizer::BeginQueuedStep(double learning_rate) {
+  const torch::NoGradGuard no_grad;
+  ++steps_;
+  UpdateSegments();
+  SetScalars(learning_rate);
+}
+
+void InnerOptimizer::QueueStep(double scale, const torch::Tensor& squares, const torch::Tensor& broken) {
+  const torch::NoGradGuard no_grad;
+  // The roundings of Step and of AdamOnDevice.
+  torch::Tensor gradient_scale = torch::full_like(squares, scale);
+  if (options_.clip_norm > 0) {
+    const torch::Tensor norm = squares.sqrt().mul_(scale).add_(1e-6);
+    gradient_scale.mul_(torch::full_like(norm, options_.clip_norm).div_(norm).clamp_max_(1.0));
+  }
+  const torch::Tensor divisor =
+      gradient_scale.to(torch::kFloat32).to(torch::kFloat64).reciprocal_().to(torch::kFloat32).view({1});
+  FusedAdam(divisor, broken);
+  parameters_.gradients().narrow(0, slice_.begin, slice_.size()).zero_();
 }
 
 AdamStep InnerOptimizer::AdamConstants(double learning_rate, double gradient_scale) const {
@@ -151,13 +186,17 @@ void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
 }
 
 // One pass over memory, where the passes of the plain form take a tenth of a step of GPT-2 on an H100.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+#if ATOLL_TORCH_HAS_FUSED_ADAM
 void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
+  std::optional<torch::Tensor> divisor;
+  if (gradient_scale != 1) divisor = torch::full({1}, 1.0 / gradient_scale, parameters_.values().options());
+  SetScalars(learning_rate);
+  FusedAdam(divisor, std::nullopt);
+}
+
+void InnerOptimizer::FusedAdam(const std::optional<torch::Tensor>& divisor,
+                               const std::optional<torch::Tensor>& broken) {
   const torch::Tensor& theta = parameters_.values();
-  const auto constant = theta.options();
-  const torch::Tensor taken = torch::full({1}, static_cast<double>(steps_), constant);
-  std::optional<torch::Tensor> divisor;  // of the gradients
-  if (gradient_scale != 1) divisor = torch::full({1}, 1.0 / gradient_scale, constant);
   for (const bool decays : {true, false}) {
     std::vector<torch::Tensor> values, gradients, first, second, steps;
     for (const Segment& segment : segments_) {
@@ -167,15 +206,23 @@ void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
       gradients.push_back(parameters_.gradients().narrow(0, segment.begin, size));
       first.push_back(first_.narrow(0, segment.begin - slice_.begin, size));
       second.push_back(second_.narrow(0, segment.begin - slice_.begin, size));
-      steps.push_back(taken);
+      steps.push_back(taken_);
     }
     if (values.empty()) continue;
-    at::_fused_adamw_(values, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate,
-                      options_.beta1, options_.beta2, decays ? options_.weight_decay : 0.0, options_.epsilon,
-                      /*amsgrad=*/false, /*maximize=*/false, divisor);
+    at::_fused_adamw_(values, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, rate_, options_.beta1,
+                      options_.beta2, decays ? options_.weight_decay : 0.0, options_.epsilon,
+                      /*amsgrad=*/false, /*maximize=*/false, divisor, broken);
   }
 }
+
+bool InnerOptimizer::CanQueue() const { return !on_host_ && IsAdam() && ranks_ == nullptr; }
 #else
+bool InnerOptimizer::CanQueue() const { return false; }
+
+void InnerOptimizer::FusedAdam(const std::optional<torch::Tensor>&, const std::optional<torch::Tensor>&) {
+  TORCH_CHECK(false, "this LibTorch has no fused Adam that reads its scale on the device");
+}
+
 void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
   torch::Tensor theta = parameters_.values().narrow(0, slice_.begin, slice_.size());
   torch::Tensor gradient = parameters_.gradients().narrow(0, slice_.begin, slice_.size());

@@ -1,7 +1,6 @@
 #include "worker/torch/torch_replica.h"
 
 #include <ATen/Parallel.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,15 +18,20 @@
 #include "worker/data/batches.h"
 #include "worker/data/prefetched_samples.h"
 #include "worker/data/training_data.h"
+#include "worker/torch/batch_tensors.h"
 #include "worker/torch/device.h"
+#include "worker/torch/device_encoder_maker.h"
+#include "worker/torch/device_queues.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/generator_state.h"
 #include "worker/torch/gradient_exchange.h"
 #include "worker/torch/inner_optimizer.h"
 #include "worker/torch/language_model.h"
 #include "worker/torch/matmul_peak.h"
+#include "worker/torch/model_trial.h"
 #include "worker/torch/replica_data.h"
 #include "worker/torch/sampling.h"
+#include "worker/torch/step_numbers.h"
 #include "worker/torch/step_totals.h"
 #include "worker/torch/text_continuation.h"
 #include "worker/torch/text_scoring.h"
@@ -36,19 +40,27 @@
 namespace atl {
 namespace {
 
+constexpr uint32_t kMostStepsAtOnce = 32;
+
 class ModelReplica final : public TorchReplica {
  public:
   ModelReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
                ReplicaData data)
       : run_(options.run),
         clock_(options.clock),
+        log_(options.log),
         score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
+        encoders_(options.device_queues ? options.device_queues : QueuesOf(parameters_->device()),
+                  *parameters_, log_),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         ranks_(options.ranks),
-        optimizer_(run_.inner, *parameters_, ranks_ != nullptr ? &ranks_->collectives() : nullptr),
+        optimizer_(run_.inner, *parameters_, ranks_ != nullptr ? &ranks_->collectives() : nullptr,
+                   options.as_on_gpu ? InnerOptimizer::Update::kByDeviceKernels
+                                     : InnerOptimizer::Update::kWhereParametersAre),
         data_(std::move(data.data)),
         sequences_(data.sequences) {
+    if (optimizer_.CanQueue()) PrepareQueue(options);
     if (ranks_ == nullptr) return;
     const bool in_one_pass = run_.inner.activations == Activations::kKept;
     exchange_ = std::make_unique<GradientExchange>(
@@ -62,7 +74,14 @@ class ModelReplica final : public TorchReplica {
 
   absl::Status ReadFragment(const FragmentLayout& fragment, std::span<float> out) override;
   absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override;
+  std::unique_ptr<FragmentEncoder> MakeEncoder(const EncoderOptions& options) override {
+    auto on_device = encoders_.Make(options);
+    return on_device != nullptr ? std::move(on_device) : TorchReplica::MakeEncoder(options);
+  }
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override;
+  absl::Status InnerSteps(std::span<const double> learning_rates,
+                          std::vector<InnerStepResult>& results) override;
+  uint32_t steps_at_once() const override { return optimizer_.CanQueue() ? steps_at_once_ : 1; }
   ComputeCost compute_cost() const override { return cost_; }
   absl::Status Seek(uint64_t samples_consumed) override;
   absl::StatusOr<EvaluationResult> Evaluate(uint32_t max_batches) override;
@@ -76,9 +95,9 @@ class ModelReplica final : public TorchReplica {
   absl::Status LoadState(const ReplicaState& state) override;
 
   void Initialise() { model_->Initialise(run_.seed); }
-  /// A model from elsewhere computes one loss, with the largest token in it, before anybody trains it: once
-  /// it has seeded a run, the run keeps it.
-  absl::Status Try() const;
+  absl::Status Try() const {
+    return TryModel(*model_, run_.model.context(), run_.model.vocabulary(), parameters_->device());
+  }
   /// A replica that only computes losses or text does not need its cost.
   void MeasureCost() {
     cost_ = {.flops_per_token = ShapeOf(run_.model)->TrainingFlopsPerToken(),
@@ -93,28 +112,39 @@ class ModelReplica final : public TorchReplica {
   absl::Status CheckState(const ReplicaState& state);
   uint32_t rank() const { return ranks_ != nullptr ? ranks_->rank() : 0; }
   uint32_t ranks() const { return ranks_ != nullptr ? ranks_->size() : 1; }
-  // Sums gradients over the micro-batches of one step; returns the mean loss. `data` grows by the time that
-  // reading them took.
-  absl::StatusOr<double> AccumulateGradients(Duration& data);
+  // Sums gradients over the micro-batches of one step; returns the mean loss, which is still being computed.
+  // `data` grows by the time that reading them took.
+  absl::StatusOr<torch::Tensor> AccumulateGradients(Duration& data);
+  void PrepareQueue(const TorchReplicaOptions& options);
+  // One step that nobody waits for.
+  absl::StatusOr<InnerStepResult> QueueStep(double learning_rate);
+  absl::Status FillRepeatedBatches(Duration& data);
+  // Of one micro-batch; its loss is added to `loss`. `last`: no other follows in this step.
+  void AddGradients(const BatchTensors& tensors, torch::Tensor& loss, bool last = false);
+  // The work of repeated_, on repeated_batches_.
+  void ComputeRepeatedBatches();
+  void UpdateWith(const torch::Tensor& loss);
+  void SeedDropout(uint64_t position) const;
+  // Of a step that was not taken; from now on they are those of the next.
+  void ClearGradients();
+  // What the step at this position did. FailedPrecondition when its numbers are not finite.
+  absl::Status Judge(uint64_t step, uint64_t position, const StepTotals& totals,
+                     InnerStepResult& result) const;
+  uint64_t samples_per_step() const { return uint64_t{run_.inner.batch} * run_.inner.accumulation * ranks(); }
   // Of all ranks.
   absl::StatusOr<StepTotals> TotalsOfStep(const absl::StatusOr<double>& loss);
   // Sums of the losses of the held-out batches that fall to this rank.
   absl::Status EvaluateBatches(uint32_t max_batches, std::vector<double>& losses,
                                std::vector<double>& tokens);
-  struct BatchTensors {
-    torch::Tensor inputs;
-    torch::Tensor targets;
-    std::optional<DocumentLayout> documents = std::nullopt;
-  };
-  BatchTensors ToDevice(const Batch& batch, int64_t rows) const;
   torch::Tensor LossOf(const BatchTensors& batch, ModelMode mode) const;
   MonoTime Now() const { return clock_ != nullptr ? clock_->Now() : MonoTime(); }
-  torch::Tensor ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const;
 
   const RunOptions run_;
   const Clock* const clock_;
+  const Logger log_;
   const decltype(TorchReplicaOptions::score_tasks) score_tasks_;
   const std::unique_ptr<FlatParameters> parameters_;
+  DeviceEncoderMaker encoders_;
   const std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<LanguageModel> float32_model_;  // the same, for ScorePrecision::kFloat32
   RankGroup* const ranks_;                        // null: this process alone
@@ -128,7 +158,11 @@ class ModelReplica final : public TorchReplica {
   uint32_t partition_ = 0;
   uint32_t partitions_ = 1;
   uint64_t samples_consumed_ = 0;
-  bool gradients_dirty_ = false;  // left by a step that was not taken
+  std::optional<StepNumbers> numbers_;          // of queued steps
+  std::unique_ptr<RepeatedStep> repeated_;      // null: each queued step is different work
+  std::vector<BatchTensors> repeated_batches_;  // on the device, one for each micro-batch
+  uint32_t steps_at_once_ = 2;                  // about a quarter of a second
+  bool gradients_dirty_ = false;                // left by a step that was not taken
   Batch batch_;
 };
 
@@ -191,51 +225,33 @@ absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
                       samples_consumed_, largest, run_.model.vocabulary()));
 }
 
-absl::Status ModelReplica::Try() const {
-  std::vector<int64_t> tokens(run_.model.context(), 0);
-  tokens.back() = int64_t{run_.model.vocabulary()} - 1;
-  const absl::Status tried = CatchTorch("trying the model", [&] {
-    const torch::Tensor row = ToDevice(tokens, 1);
-    model_->Loss(row, row, ModelMode::kTraining);
-    return absl::OkStatus();
-  });
-  return absl::IsInternal(tried) ? absl::InvalidArgumentError(tried.message()) : tried;
-}
-
-torch::Tensor ModelReplica::ToDevice(const std::vector<int64_t>& tokens, int64_t rows) const {
-  // from_blob takes a mutable pointer; the tensor is only read.
-  torch::Tensor host = torch::from_blob(const_cast<int64_t*>(tokens.data()),
-                                        {rows, static_cast<int64_t>(tokens.size()) / rows}, torch::kInt64);
-  if (parameters_->device().is_cpu()) return host;
-  // A copy from memory that is not pinned waits for everything that the device has to do before it.
-  return host.pin_memory().to(parameters_->device(), /*non_blocking=*/true);
-}
-
-absl::StatusOr<double> ModelReplica::AccumulateGradients(Duration& data) {
-  if (gradients_dirty_) {
+void ModelReplica::ClearGradients() {
+  if (std::exchange(gradients_dirty_, true)) {
     const torch::NoGradGuard no_grad;
     torch::Tensor gradients = parameters_->gradients();
     gradients.zero_();
   }
-  gradients_dirty_ = true;
-  // Read from the device once: every reading waits for it.
+}
+
+absl::StatusOr<torch::Tensor> ModelReplica::AccumulateGradients(Duration& data) {
+  ATOLL_RETURN_IF_ERROR(CheckData());
+  const uint64_t begins_at = samples_consumed_ + uint64_t{rank()} * run_.inner.batch;
+  SeedDropout(begins_at);
+  ClearGradients();
+  // Nothing of it is read here: every reading waits for the device.
   torch::Tensor loss =
       torch::zeros({}, torch::TensorOptions().dtype(torch::kFloat64).device(parameters_->device()));
   const uint64_t of_all = uint64_t{run_.inner.batch} * ranks();
-  const uint64_t first = samples_consumed_ + uint64_t{rank()} * run_.inner.batch;
   for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro) {
     const MonoTime begin = Now();
-    const uint64_t position = first + micro * of_all;
+    const uint64_t position = begins_at + micro * of_all;
     ATOLL_RETURN_IF_ERROR(training_->Read(position, run_.inner.batch, batch_, position + of_all));
     ATOLL_RETURN_IF_ERROR(CheckTokens(batch_));
-    const BatchTensors tensors = ToDevice(batch_, run_.inner.batch);
+    const BatchTensors tensors = BatchOnDevice(batch_, run_.inner.batch, parameters_->device());
     data += Now() - begin;
-    const torch::Tensor micro_loss = LossOf(tensors, ModelMode::kTraining);
-    if (exchange_ != nullptr && micro + 1 == run_.inner.accumulation) exchange_->Arm();
-    micro_loss.backward();
-    loss.add_(micro_loss.detach());
+    AddGradients(tensors, loss, micro + 1 == run_.inner.accumulation);
   }
-  return loss.item<double>() / run_.inner.accumulation;
+  return loss.div_(static_cast<double>(run_.inner.accumulation));
 }
 
 absl::StatusOr<StepTotals> ModelReplica::TotalsOfStep(const absl::StatusOr<double>& loss) {
@@ -249,33 +265,147 @@ absl::StatusOr<StepTotals> ModelReplica::TotalsOfStep(const absl::StatusOr<doubl
   return SumOverRanks(ranks_->collectives(), loss, optimizer_.GradientSquares());
 }
 
+absl::Status ModelReplica::Judge(uint64_t step, uint64_t position, const StepTotals& totals,
+                                 InnerStepResult& result) const {
+  const double scale = 1.0 / (run_.inner.accumulation * ranks());
+  result.loss = totals.loss;
+  result.gradient_norm = scale * std::sqrt(totals.gradient_squares);
+  result.tokens = run_.tokens_per_step() * ranks();
+  if (std::isfinite(result.loss) && std::isfinite(result.gradient_norm)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "inner step %d, sample %d: loss %g, gradient norm %g are not finite; the step was not taken; lower "
+      "inner.learning_rate or start from an older version",
+      step, position, result.loss, result.gradient_norm));
+}
+
 absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
   InnerStepResult result;
   const absl::StatusOr<double> loss = CatchTorch("inner step", [&]() -> absl::StatusOr<double> {
-    ATOLL_RETURN_IF_ERROR(CheckData());
-    // Dropout is a function of the position in the data, so that a step can be repeated.
-    const uint64_t position = samples_consumed_ + uint64_t{rank()} * run_.inner.batch;
-    if (model_->draws_random_numbers()) torch::manual_seed(run_.seed + (position << 16) + partition_);
-    return AccumulateGradients(result.data);
+    ATOLL_ASSIGN_OR_RETURN(const torch::Tensor mean, AccumulateGradients(result.data));
+    return mean.item<double>();
   });
   return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
     ATOLL_ASSIGN_OR_RETURN(const StepTotals totals, TotalsOfStep(loss));
-    const double scale = 1.0 / (run_.inner.accumulation * ranks());
-    result.loss = totals.loss;
-    result.gradient_norm = scale * std::sqrt(totals.gradient_squares);
-    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "inner step %d, sample %d: loss %g, gradient norm %g are not finite; the step was not taken; lower "
-          "inner.learning_rate or start from an older version",
-          optimizer_.steps() + 1, samples_consumed_, result.loss, result.gradient_norm));
-    }
-    optimizer_.Step(learning_rate, scale, result.gradient_norm);
+    ATOLL_RETURN_IF_ERROR(Judge(optimizer_.steps() + 1, samples_consumed_, totals, result));
+    optimizer_.Step(learning_rate, 1.0 / (run_.inner.accumulation * ranks()), result.gradient_norm);
     if (exchange_ != nullptr) exchange_->ShareParameters();
     gradients_dirty_ = false;
-    samples_consumed_ += uint64_t{run_.inner.batch} * run_.inner.accumulation * ranks();
-    result.tokens = run_.tokens_per_step() * ranks();
+    samples_consumed_ += samples_per_step();
     return result;
   });
+}
+
+void ModelReplica::SeedDropout(uint64_t position) const {
+  // Dropout is a function of the position in the data, so that a step can be repeated.
+  if (model_->draws_random_numbers()) torch::manual_seed(run_.seed + (position << 16) + partition_);
+}
+
+void ModelReplica::PrepareQueue(const TorchReplicaOptions& options) {
+  numbers_.emplace(kMostStepsAtOnce, parameters_->device());
+  StepGraphFactory graphs = options.step_graphs ? options.step_graphs : GraphsOf(parameters_->device());
+  const bool same_work = !run_.data.isolate_documents && run_.model.external() == nullptr;
+  if (!options.graph_steps || !graphs || !same_work) return;
+  const auto tokens = torch::zeros({int64_t{run_.inner.batch}, int64_t{run_.model.context()}}, torch::kInt64)
+                          .to(parameters_->device());
+  for (uint32_t micro = 0; micro < run_.inner.accumulation; ++micro)
+    repeated_batches_.push_back({.inputs = tokens.clone(), .targets = tokens.clone()});
+  repeated_ = std::make_unique<RepeatedStep>(
+      std::move(graphs), [this] { ComputeRepeatedBatches(); }, log_);
+}
+
+absl::Status ModelReplica::FillRepeatedBatches(Duration& data) {
+  ATOLL_RETURN_IF_ERROR(CheckData());
+  const MonoTime begin = Now();
+  uint64_t position = samples_consumed_;
+  for (BatchTensors& tensors : repeated_batches_) {
+    ATOLL_RETURN_IF_ERROR(training_->Read(position, run_.inner.batch, batch_, position + run_.inner.batch));
+    ATOLL_RETURN_IF_ERROR(CheckTokens(batch_));
+    const BatchTensors read = BatchOnDevice(batch_, run_.inner.batch, parameters_->device());
+    tensors.inputs.copy_(read.inputs);
+    tensors.targets.copy_(read.targets);
+    position += run_.inner.batch;
+  }
+  data += Now() - begin;
+  return absl::OkStatus();
+}
+
+void ModelReplica::AddGradients(const BatchTensors& tensors, torch::Tensor& loss, bool last) {
+  const torch::Tensor own = LossOf(tensors, ModelMode::kTraining);
+  if (exchange_ != nullptr && last) exchange_->Arm();
+  own.backward();
+  loss.add_(own.detach());
+}
+
+void ModelReplica::ComputeRepeatedBatches() {
+  torch::Tensor loss =
+      torch::zeros({}, torch::TensorOptions().dtype(torch::kFloat64).device(parameters_->device()));
+  for (const BatchTensors& tensors : repeated_batches_) AddGradients(tensors, loss);
+  UpdateWith(loss.div_(static_cast<double>(run_.inner.accumulation)));
+}
+
+void ModelReplica::UpdateWith(const torch::Tensor& loss) {
+  numbers_->Set(loss, optimizer_.QueueGradientSquares());
+  optimizer_.QueueStep(1.0 / run_.inner.accumulation, numbers_->squares(), numbers_->broken());
+}
+
+absl::StatusOr<InnerStepResult> ModelReplica::QueueStep(double learning_rate) {
+  InnerStepResult result;
+  if (repeated_ != nullptr) {
+    ATOLL_RETURN_IF_ERROR(FillRepeatedBatches(result.data));
+    ClearGradients();
+    SeedDropout(samples_consumed_);
+    optimizer_.BeginQueuedStep(learning_rate);
+    repeated_->Run();
+  } else {
+    ATOLL_ASSIGN_OR_RETURN(const torch::Tensor loss, AccumulateGradients(result.data));
+    optimizer_.BeginQueuedStep(learning_rate);
+    UpdateWith(loss);
+  }
+  numbers_->Keep();
+  gradients_dirty_ = false;
+  samples_consumed_ += samples_per_step();
+  return result;
+}
+
+absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
+                                      std::vector<InnerStepResult>& results) {
+  if (learning_rates.size() < 2 || !optimizer_.CanQueue())
+    return TorchReplica::InnerSteps(learning_rates, results);
+  const MonoTime begin = Now();
+  const uint64_t first = samples_consumed_;
+  const uint64_t before = optimizer_.steps();
+  std::vector<InnerStepResult> queued;
+  const absl::Status ended = CatchTorch("inner steps", [&]() -> absl::Status {
+    numbers_->Begin();
+    for (const double learning_rate :
+         learning_rates.first(std::min<size_t>(learning_rates.size(), kMostStepsAtOnce))) {
+      ATOLL_ASSIGN_OR_RETURN(const InnerStepResult step, QueueStep(learning_rate));
+      queued.push_back(step);
+    }
+    return absl::OkStatus();
+  });
+  const absl::Status judged = CatchTorch("inner steps", [&]() -> absl::Status {
+    if (queued.empty()) return absl::OkStatus();
+    const std::vector<StepTotals> totals = numbers_->Read();
+    for (size_t i = 0; i < queued.size(); ++i) {
+      const uint64_t position = first + i * samples_per_step();
+      const absl::Status judgement = Judge(before + i + 1, position, totals[i], queued[i]);
+      if (!judgement.ok()) {
+        // Neither this step nor those behind it have changed anything.
+        optimizer_.Uncount(optimizer_.steps() - before - i);
+        samples_consumed_ = position;
+        return judgement;
+      }
+      results.push_back(queued[i]);
+    }
+    return absl::OkStatus();
+  });
+  if (clock_ != nullptr && !queued.empty()) {
+    const double step_s = ToSeconds(Now() - begin) / static_cast<double>(queued.size());
+    steps_at_once_ =
+        static_cast<uint32_t>(std::clamp(0.25 / std::max(step_s, 1e-3), 2.0, double{kMostStepsAtOnce}));
+  }
+  return judged.ok() ? ended : judged;
 }
 
 absl::Status ModelReplica::Seek(uint64_t samples_consumed) {
@@ -332,13 +462,6 @@ absl::Status ModelReplica::LoadState(const ReplicaState& state) {
   });
 }
 
-ModelReplica::BatchTensors ModelReplica::ToDevice(const Batch& batch, int64_t rows) const {
-  BatchTensors tensors{.inputs = ToDevice(batch.inputs, rows), .targets = ToDevice(batch.targets, rows)};
-  if (!batch.documents.empty())
-    tensors.documents.emplace(ToDevice(batch.documents, rows), ToDevice(batch.positions, rows));
-  return tensors;
-}
-
 torch::Tensor ModelReplica::LossOf(const BatchTensors& batch, ModelMode mode) const {
   if (!batch.documents) return model_->Loss(batch.inputs, batch.targets, mode);
   return model_->LossOfDocuments(batch.inputs, batch.targets, *batch.documents, mode);
@@ -355,15 +478,15 @@ absl::Status ModelReplica::EvaluateBatches(uint32_t max_batches, std::vector<dou
                              samples.Read(uint64_t{i} * run_.inner.batch, run_.inner.batch, batch_));
       if (sequences == 0) break;
       tokens[i] = static_cast<double>(batch_.counted_targets());
-      losses[i] = LossOf(ToDevice(batch_, sequences), ModelMode::kEvaluation).item<double>() * tokens[i];
+      const BatchTensors batch = BatchOnDevice(batch_, sequences, parameters_->device());
+      losses[i] = LossOf(batch, ModelMode::kEvaluation).item<double>() * tokens[i];
     }
     return absl::OkStatus();
   });
 }
 
 absl::StatusOr<EvaluationResult> ModelReplica::Evaluate(uint32_t max_batches) {
-  std::vector<double> losses(max_batches);
-  std::vector<double> tokens(max_batches);
+  std::vector<double> losses(max_batches), tokens(max_batches);
   const absl::Status own = EvaluateBatches(max_batches, losses, tokens);
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<EvaluationResult> {
     if (ranks_ == nullptr) {
@@ -473,14 +596,5 @@ absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchRepl
       "parameters, gradients and the optimizer's moments take 16 bytes per parameter: free memory, "
       "use another device, or a smaller model");
 }
-
-absl::StatusOr<std::string> ResolveDevice(const std::string& device) {
-  return CatchTorch("looking for devices", [&]() -> absl::StatusOr<std::string> {
-    ATOLL_ASSIGN_OR_RETURN(const torch::Device found, ParseDevice(device));
-    return found.str();
-  });
-}
-
-std::string TorchVersion() { return TORCH_VERSION; }
 
 }  // namespace atl

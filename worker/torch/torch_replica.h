@@ -12,10 +12,13 @@
 #include "absl/status/statusor.h"
 #include "client/sync/replica.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "core/run_options.h"
 #include "core/token_width.h"
+#include "worker/cuda/device_queue.h"
 #include "worker/torch/rank_group.h"
 #include "worker/torch/sampling.h"
+#include "worker/torch/step_graph.h"
 #include "worker/torch/token_scores.h"
 
 // No LibTorch type shows here: this is the folder's border.
@@ -40,6 +43,18 @@ struct TorchReplicaOptions {
   const Clock* clock = nullptr;
   /// ScoreTasks of the replica, which is the first argument. Empty: the replica knows no tasks.
   std::function<absl::StatusOr<std::vector<TaskScore>>(TorchReplica&, const TaskCall&)> score_tasks = {};
+  /// Says where pushes are encoded.
+  Logger log = {};
+  /// For tests: pushes are encoded on these queues, whatever the device is. Empty: on the replica's GPU, if
+  /// the kernels are built in and have the codec, else on the processor.
+  DeviceQueueFactory device_queues = {};
+  /// Steps that are queued are recorded once and replayed (StepGraph), on a GPU in a build with the kernels.
+  /// Not with documents that are kept apart, or with a model from elsewhere.
+  bool graph_steps = false;
+  /// For tests: the optimizer's update, and steps that are queued, as on a GPU.
+  bool as_on_gpu = false;
+  /// For tests: with graph_steps, on any device.
+  StepGraphFactory step_graphs = {};
   /// Outlives the replica. Not null: this replica is that of one rank of an island. All ranks make the same
   /// calls in the same order, save those of ReadFragment, Generate and Score, and a call that shares nothing
   /// may fail on one rank alone. Their steps take ranks * batch sequences per micro-batch, of which each rank

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "client/sync/replica.h"
+#include "tests/client/sync/base_watch.h"
 
 namespace atl {
 
@@ -42,6 +44,10 @@ class FakeReplica final : public Replica {
     return absl::OkStatus();
   }
 
+  std::unique_ptr<FragmentEncoder> MakeEncoder(const EncoderOptions& options) override {
+    return std::make_unique<BaseWatch>(options, this);
+  }
+
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override {
     ++steps;
     if (on_step) {
@@ -61,6 +67,8 @@ class FakeReplica final : public Replica {
     }
     return InnerStepResult{.loss = loss, .gradient_norm = 1, .tokens = 24};
   }
+
+  uint32_t steps_at_once() const override { return at_once; }
 
   absl::Status SetPartition(uint32_t partition, uint32_t) override {
     partitions.push_back(partition);
@@ -102,6 +110,7 @@ class FakeReplica final : public Replica {
   const std::vector<float>& tensor(size_t t) const { return tensors_[t]; }
 
   std::vector<uint32_t> partitions;  // as set
+  uint32_t at_once = 1;
   uint64_t steps = 0;
   uint64_t loaded_steps = 0;  // as LoadState found them
   uint64_t evaluations = 0;

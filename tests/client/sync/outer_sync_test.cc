@@ -1,5 +1,6 @@
 #include "client/sync/outer_sync.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -61,6 +62,42 @@ TEST(OuterSyncTest, LearningRatesFollowTheTokensOfTheWholeRun) {
     EXPECT_DOUBLE_EQ(h.replica.learning_rates[static_cast<size_t>(step)],
                      LearningRateAt(h.coordinator.run, step));
   }
+}
+
+TEST(OuterSyncTest, StepsThatAreTakenAtOnceAreTheSame) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.run.inner.warmup_steps = 6;
+  h.coordinator.run.inner.min_learning_rate_ratio = 0.1;
+  h.coordinator.run.rounds = 3;
+  h.optimizer_warmup.Begin(5);
+  h.replica.at_once = 3;  // of rounds of four
+  h.replica.on_step = [&](uint64_t) {
+    h.clock.Advance(Seconds(1));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  ASSERT_EQ(h.replica.learning_rates.size(), 12u);
+  for (int step = 0; step < 12; ++step) {
+    EXPECT_DOUBLE_EQ(h.replica.learning_rates[static_cast<size_t>(step)],
+                     LearningRateAt(h.coordinator.run, step) * std::min(1.0, (step + 1) / 5.0));
+  }
+  EXPECT_THAT(h.observer.rounds, ElementsAre(4, 4, 4));
+  EXPECT_EQ(h.coordinator.headers[1].tokens, 4u * 24);
+  EXPECT_EQ(h.time.spent()[TimeUse::kCompute], 12);
+  EXPECT_NEAR(h.worker_status.progress().tokens_per_second, 24, 1e-9);
+}
+
+TEST(OuterSyncTest, AStepAmongSeveralAtOnceThatIsNotFiniteDropsTheRound) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.at_once = 4;
+  h.replica.on_step = [](uint64_t step) {
+    return step == 3 ? absl::FailedPreconditionError("loss is nan") : absl::OkStatus();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  EXPECT_EQ(h.observer.not_finite, 1);
+  EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
 }
 
 TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {

@@ -25,15 +25,17 @@ class DeviceArray {
   explicit DeviceArray(size_t size) : size_(size) {
     CheckCuda(cudaMalloc(&data_, size * sizeof(T)), "cudaMalloc");
   }
-  explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
-    CheckCuda(cudaMemcpy(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
-              "copy to the device");
-  }
+  explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) { Fill(values); }
   ~DeviceArray() { cudaFree(data_); }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 
   T* data() const { return data_; }
+  size_t size() const { return size_; }
+  void Fill(std::span<const T> values) const {
+    CheckCuda(cudaMemcpy(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
+              "copy to the device");
+  }
   std::vector<T> Values() const {
     std::vector<T> values(size_);
     CheckCuda(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),

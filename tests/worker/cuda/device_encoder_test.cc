@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error_feedback.h"
+#include "core/memory_plan.h"
 #include "tests/core/test_values.h"
 #include "tests/worker/cuda/executor_queue.h"
 #include "tests/worker/cuda/push_fixture.h"
@@ -154,6 +155,49 @@ TEST(DeviceEncoderTest, RejectsWrongUse) {
             absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(pair.device().Begin(input.base, input.local.data()).ok());
   pair.Push(InputOf(2));  // the push under way is dropped
+}
+
+TEST(DeviceEncoderTest, ABaseOnTheDeviceCountsForOnePush) {
+  ExecutorQueue queue(SIZE_MAX, When::kAtOnce);
+  const auto encoder = DeviceEncoder::Create(OptionsOf(CodecKind::kFp32), queue).value();
+  std::vector<float> payload(kElements);
+  const std::vector<float> base(kElements, 8);
+  std::vector<float> local(kElements, 3);
+  ASSERT_TRUE(encoder->TakeBase(local.data()).ok());
+  local.assign(kElements, 1);
+  const auto pushed = [&] {
+    EXPECT_TRUE(encoder->Begin(base, local.data()).ok());
+    EXPECT_TRUE(encoder->End(std::as_writable_bytes(std::span(payload))).ok());
+    return payload[300];  // of a range without a residual
+  };
+  EXPECT_EQ(pushed(), 2);
+  EXPECT_EQ(pushed(), 7) << "the caller's base again";
+}
+
+TEST(DeviceEncoderTest, PlanCountsItsMemory) {
+  const Manifest manifest = {
+      .tensors = {{"a", {40, 30}}, {"b", {7}}, {"c", {100, 50}}, {"d", {300}, false, true}, {"e", {64, 64}}}};
+  RunOptions run;
+  run.push_codec = CodecKind::kInt4;
+  for (const uint32_t fragments : {1, 3}) {
+    run.sync.fragments = fragments;
+    uint64_t elements = 0;
+    DeviceEncoder::Memory memory;
+    const auto layouts = PlanFragments(manifest, fragments);
+    for (const FragmentLayout& layout : *layouts) {
+      const auto one = DeviceEncoder::MemoryOf({.elements = layout.elements, .codec = run.push_codec});
+      // Several fragments are gathered first (worker/torch/device_fragment_encoder.h).
+      memory.device += one.device + (fragments > 1 ? layout.elements * sizeof(float) : 0);
+      memory.pinned += one.pinned;
+      elements += layout.elements;
+    }
+    const WorkerMemory planned = PlanWorkerMemory(run, elements, elements);
+    // Two numbers of each fragment are rounded up or not counted.
+    EXPECT_NEAR(static_cast<double>(planned.device_encoders), static_cast<double>(memory.device), 48);
+    EXPECT_NEAR(static_cast<double>(planned.pinned), static_cast<double>(memory.pinned), 48);
+  }
+  run.push_codec = CodecKind::kInt8Quantile;
+  EXPECT_EQ(PlanWorkerMemory(run, 8192, 8192).device_encoders, 0u);
 }
 
 }  // namespace

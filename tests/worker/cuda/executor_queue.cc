@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -61,32 +62,43 @@ absl::StatusOr<DeviceBlock> ExecutorQueue::AllocatePinned(size_t bytes) {
   return BlockOf(bytes);
 }
 
+absl::Status ExecutorQueue::Do(std::function<absl::Status()> work) {
+  if (when_ == When::kAtOnce) return work();
+  queued_.push_back(std::move(work));
+  return absl::OkStatus();
+}
+
 absl::Status ExecutorQueue::CopyIn(const std::byte* pinned, std::byte* device, size_t bytes) {
-  queued_.push_back([=] {
+  return Do([=] {
     std::memcpy(device, pinned, bytes);
     return absl::OkStatus();
   });
-  return absl::OkStatus();
+}
+
+absl::Status ExecutorQueue::CopyOnDevice(const std::byte* from, std::byte* to, size_t bytes) {
+  return CopyIn(from, to, bytes);
 }
 
 absl::Status ExecutorQueue::Zero(std::byte* device, size_t bytes) {
-  queued_.push_back([=] {
+  return Do([=] {
     std::memset(device, 0, bytes);
     return absl::OkStatus();
   });
-  return absl::OkStatus();
 }
 
 absl::Status ExecutorQueue::Push(CodecKind codec, const DevicePush& push) {
-  queued_.push_back([codec, push, seed = launches_++] {
+  return Do([codec, push, seed = launches_++] {
     return push.form == ErrorFeedbackForm::kCarry ? Run<Feedback::kCarry>(codec, push, seed)
                                                   : Run<Feedback::kMovingAverage>(codec, push, seed);
   });
-  return absl::OkStatus();
 }
 
 absl::Status ExecutorQueue::CopyOut(const std::byte* device, std::byte* pinned, size_t bytes) {
-  return CopyIn(device, pinned, bytes);
+  queued_.push_back([=] {
+    std::memcpy(pinned, device, bytes);
+    return absl::OkStatus();
+  });
+  return absl::OkStatus();
 }
 
 absl::Status ExecutorQueue::Wait() {

@@ -8,16 +8,22 @@
 
 namespace atl::device {
 
-/// A DeviceQueue in host memory whose kernels run in the host executor. It does nothing before Wait, so
-/// memory that changes too early gives wrong results. Allocations are filled with a pattern, and those beyond
-/// `limit` bytes fail.
+/// When an ExecutorQueue works.
+enum class When {
+  kAtWait,  // memory of queued work that changes too early gives wrong results
+  kAtOnce,  // save copies out: as on a stream, work behind a push may change what the push reads
+};
+
+/// A DeviceQueue in host memory whose kernels run in the host executor. Allocations are filled with a
+/// pattern, and those beyond `limit` bytes fail.
 class ExecutorQueue final : public DeviceQueue {
  public:
-  explicit ExecutorQueue(size_t limit = SIZE_MAX) : room_(limit) {}
+  explicit ExecutorQueue(size_t limit = SIZE_MAX, When when = When::kAtWait) : room_(limit), when_(when) {}
 
   absl::StatusOr<DeviceBlock> Allocate(size_t bytes) override;
   absl::StatusOr<DeviceBlock> AllocatePinned(size_t bytes) override;
   absl::Status CopyIn(const std::byte* pinned, std::byte* device, size_t bytes) override;
+  absl::Status CopyOnDevice(const std::byte* from, std::byte* to, size_t bytes) override;
   absl::Status Zero(std::byte* device, size_t bytes) override;
   absl::Status Push(CodecKind codec, const DevicePush& push) override;
   absl::Status CopyOut(const std::byte* device, std::byte* pinned, size_t bytes) override;
@@ -27,7 +33,10 @@ class ExecutorQueue final : public DeviceQueue {
   size_t pinned_bytes() const { return pinned_bytes_; }
 
  private:
+  absl::Status Do(std::function<absl::Status()> work);
+
   size_t room_;
+  const When when_;
   size_t device_bytes_ = 0;
   size_t pinned_bytes_ = 0;
   uint64_t launches_ = 0;

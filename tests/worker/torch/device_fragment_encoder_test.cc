@@ -12,6 +12,8 @@
 #include "core/fragment_plan.h"
 #include "tests/core/test_values.h"
 #include "tests/worker/cuda/executor_queue.h"
+#include "tests/worker/torch/tiny_run.h"
+#include "worker/torch/torch_replica.h"
 
 namespace atl {
 namespace {
@@ -87,6 +89,56 @@ TEST(DeviceFragmentEncoderTest, HasTheBitsOfTheHostsEncoder) {
     for (const uint32_t fragments : {1, 3}) Compare(fragments, codec, ErrorFeedbackForm::kCarry);
   }
   Compare(2, CodecKind::kBf16, ErrorFeedbackForm::kMovingAverage);
+}
+
+struct InFlight {
+  std::unique_ptr<FragmentEncoder> encoder;
+  std::vector<float> room;
+  std::vector<std::byte> payload;
+};
+
+/// Trains as in overlapped mode: each fragment is measured in another step, and encoded while the next steps
+/// change the parameters and another fragment is under way. Returns all payloads and residuals, one after the
+/// other.
+std::vector<std::vector<std::byte>> PushesOfOverlappedTraining(const std::string& dataset,
+                                                               DeviceQueueFactory queues) {
+  TorchReplicaOptions options = testing::TinyReplica(dataset);
+  options.run.push_codec = CodecKind::kInt4;
+  options.run.error_feedback_beta = 0.9;
+  options.device_queues = std::move(queues);
+  auto replica = CreateTorchReplica(options);
+  EXPECT_TRUE(replica.ok()) << replica.status();
+  const auto plan = PlanFragments((*replica)->manifest(), 3);
+  std::vector<InFlight> pushes;
+  for (const FragmentLayout& layout : *plan) {
+    pushes.push_back(
+        {.encoder = (*replica)->MakeEncoder(EncoderOptions::Of(options.run, layout)),
+         .room = std::vector<float>(layout.elements),
+         .payload = std::vector<std::byte>(CodecFor(options.run.push_codec).EncodedSize(layout.elements))});
+  }
+  std::vector<std::vector<std::byte>> results;
+  for (size_t step = 0; step < 4 * pushes.size(); ++step) {
+    EXPECT_TRUE((*replica)->InnerStep(1e-2).ok());
+    const size_t now = step % pushes.size();
+    const std::vector<float> base((*plan)[now].elements, 0.25f);
+    EXPECT_TRUE(pushes[now].encoder->Measure((*plan)[now], base, **replica, pushes[now].room).ok());
+    if (step == 0) continue;
+    InFlight& before = pushes[(step - 1) % pushes.size()];
+    EXPECT_TRUE(before.encoder->Encode(before.room, before.payload).ok());
+    results.push_back(before.payload);
+    const auto residual = std::as_bytes(before.encoder->residual());
+    results.emplace_back(residual.begin(), residual.end());
+  }
+  return results;
+}
+
+TEST(DeviceFragmentEncoderTest, SeveralFragmentsAreUnderWayDuringTraining) {
+  const std::string dataset = testing::TinyDataset("device_pushes");
+  const auto expected = PushesOfOverlappedTraining(dataset, {});
+  const auto payloads = PushesOfOverlappedTraining(
+      dataset, [] { return std::make_unique<device::ExecutorQueue>(SIZE_MAX, device::When::kAtOnce); });
+  EXPECT_EQ(payloads.size(), 22u);
+  EXPECT_EQ(payloads, expected);
 }
 
 TEST(DeviceFragmentEncoderTest, LeavesPrivacyToTheProcessor) {

@@ -15,6 +15,7 @@
 #include "common/file.h"
 #include "tests/client/sync/fake_coordinator.h"
 #include "tests/client/sync/fake_time.h"
+#include "tests/worker/cuda/executor_queue.h"
 #include "tests/worker/torch/tiny_run.h"
 #include "worker/torch/torch_replica.h"
 
@@ -22,6 +23,7 @@ namespace atl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TinyDataset;
 using testing::TinyReplica;
 
@@ -40,6 +42,9 @@ class MortalReplica final : public Replica {
   }
   absl::Status WriteFragment(const FragmentLayout& fragment, std::span<const float> values) override {
     return inner_->WriteFragment(fragment, values);
+  }
+  std::unique_ptr<FragmentEncoder> MakeEncoder(const EncoderOptions& options) override {
+    return inner_->MakeEncoder(options);
   }
   absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) override {
     if (++steps_ == dies_at_step_) return absl::UnauthenticatedError("killed here");
@@ -98,15 +103,18 @@ class ResumeTest : public ::testing::Test {
     WorkerObserver observer;
     WorkerOptions options{.join = {.worker = "w1", .secret = std::string(32, 's')}};
     options.state_folder = folder;
+    const Logger logger = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value();
     Worker worker(options,
                   {.data = &coordinator,
                    .control = &coordinator,
                    .clock = &clock,
                    .sleeper = &sleeper,
                    .observer = &observer,
-                   .log = Logger::Create({.format = LogFormat::kJson, .stream = &log_, .file = ""}).value(),
+                   .log = logger,
                    .make_replica = [&](const JoinedRun&) -> absl::StatusOr<std::unique_ptr<Replica>> {
-                     auto inner = CreateTorchReplica(replica_);
+                     TorchReplicaOptions of_model = replica_;
+                     of_model.log = logger;
+                     auto inner = CreateTorchReplica(of_model);
                      if (!inner.ok()) return inner.status();
                      return std::make_unique<MortalReplica>(*std::move(inner), dies_at_step);
                    }});
@@ -144,6 +152,38 @@ TEST_F(ResumeTest, KilledInAnyRoundItEndsWithTheSameBits) {
   EXPECT_EQ(coordinator->head(), Version(kRounds));
   EXPECT_THAT(log_.str(), HasSubstr("goes on with the state it kept"));
   EXPECT_EQ(coordinator->parameters(), expected);
+}
+
+/// Queues over the host executor, on a device with this much memory for each.
+DeviceQueueFactory ExecutorQueues(size_t bytes = SIZE_MAX) {
+  return [bytes] { return std::make_unique<device::ExecutorQueue>(bytes, device::When::kAtOnce); };
+}
+
+TEST_F(ResumeTest, EncodedByKernelsAndKilledItEndsWithTheSameBits) {
+  const std::vector<float> expected = Undisturbed();
+  EXPECT_THAT(log_.str(), Not(HasSubstr("encoded on the")));
+  replica_.device_queues = ExecutorQueues();
+  auto coordinator = Coordinator();
+  const std::string folder = Folder("kernels");
+  EXPECT_NE(Live(*coordinator, folder, kSteps + 3), ExitCode::kOk);
+  coordinator->samples_consumed = uint64_t{kSteps} * replica_.run.inner.batch;
+  coordinator->Fail("Push", {.before = [&] { AwaitSavedRound(folder); }});
+  coordinator->Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = true});
+  EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
+  // The rest without the device: the residual that the kernels made goes on.
+  replica_.device_queues = {};
+  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+  EXPECT_EQ(coordinator->parameters(), expected);
+  EXPECT_THAT(log_.str(), HasSubstr("pushes are encoded on the device"));
+}
+
+TEST_F(ResumeTest, WithoutRoomOnTheDeviceItEncodesOnTheProcessor) {
+  const std::vector<float> expected = Undisturbed();
+  replica_.device_queues = ExecutorQueues(1000);
+  auto coordinator = Coordinator();
+  EXPECT_EQ(Live(*coordinator, ""), ExitCode::kOk);
+  EXPECT_EQ(coordinator->parameters(), expected);
+  EXPECT_THAT(log_.str(), HasSubstr("the device has no room for"));
 }
 
 TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
