@@ -13,6 +13,7 @@ build folder of its own, and runs the unit tests of these folders with it: model
 tree does not depend on LibTorch, and a compiler cache serves it from the ordinary build.
 
   --python PYTHON  a Python with torch (default: that of scripts/setup.sh --groups interop)
+  --bench          also build atoll-step-speed, for bench/step/step_speed.py
   --build-only     compile and link, and run nothing: for a LibTorch with CUDA
   --jobs N         compile N files at a time (default: the number of cores, fewer if memory is short)
   -h, --help       this text
@@ -23,7 +24,7 @@ HELP
 
 die() { echo "libtorch_check: $1" >&2; exit 2; }
 
-python=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/atoll/interop/bin/python build_only=no jobs=''
+python=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/atoll/interop/bin/python build_only=no bench=OFF jobs=''
 while [ $# -gt 0 ]; do
   case "$1" in
     --python|--jobs)
@@ -31,6 +32,7 @@ while [ $# -gt 0 ]; do
       case "$1" in --python) python=$2 ;; --jobs) jobs=$2 ;; esac
       shift ;;
     --build-only) build_only=yes ;;
+    --bench) bench=ON ;;
     -h|--help) usage; exit 0 ;;
     *) usage >&2; die "unknown option '$1'" ;;
   esac
@@ -42,11 +44,12 @@ read -r version prefix <<<"$found"
 
 build=build/libtorch-${version%%+*} log=build/libtorch-${version%%+*}.log
 targets=(atoll-worker atoll-model torch_tests models_tests)
+if [ "$bench" = ON ]; then targets+=(atoll-step-speed atoll-data); fi
 share_compiler_cache "$PWD"
 mkdir -p build
 : >"$log"
 echo "libtorch_check: building against LibTorch $version (log: $log)"
-cmake --preset release -B "$build" -DCMAKE_PREFIX_PATH="$prefix" -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH=OFF >>"$log" 2>&1 ||
+cmake --preset release -B "$build" -DCMAKE_PREFIX_PATH="$prefix" -DATOLL_BUILD_TESTS=ON -DATOLL_BUILD_BENCH="$bench" >>"$log" 2>&1 ||
   { tail -n 30 "$log" >&2; exit 1; }
 run_with_progress libtorch_check "$log" cmake --build "$build" --parallel "${jobs:-$(compile_jobs)}" --target "${targets[@]}" ||
   { grep -nE -A8 'error:|Error|FAILED' "$log" | head -n 60 >&2; exit 1; }

@@ -1,10 +1,13 @@
 // Times inner steps of the C++ trainer on demand, for bench/step/step_speed.py and gpt2_step.py: every line
-// "N" on the standard input runs N steps and answers with one line of N durations in milliseconds.
+// "N" on the standard input runs N steps and answers with one line of N durations in milliseconds. Steps are
+// taken as a worker takes them: as many at once as the replica asks for, with equal shares of their time.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "bench/step/kernel_trace.h"
@@ -34,14 +37,19 @@ int ServeSteps(TorchReplica& replica, const std::string& trace) {
   for (int lines = 1; std::cin >> steps; ++lines) {
     const bool tracing = !trace.empty() && lines == 2 && StartTrace();
     std::string line;
-    for (int i = 0; i < steps; ++i) {
+    for (int done = 0; done < steps;) {
+      const int now = std::min(steps - done, static_cast<int>(replica.steps_at_once()));
+      std::vector<InnerStepResult> results;
       const MonoTime begin = clock.Now();
-      const absl::StatusOr<InnerStepResult> result = replica.InnerStep(1e-3);
-      if (!result.ok()) {
-        std::cerr << result.status() << "\n";
+      const absl::Status taken =
+          replica.InnerSteps(std::vector<double>(static_cast<size_t>(now), 1e-3), results);
+      if (!taken.ok()) {
+        std::cerr << taken << "\n";
         return 1;
       }
-      line += std::to_string(ToSeconds(clock.Now() - begin) * 1e3) + " ";
+      const double each_ms = ToSeconds(clock.Now() - begin) * 1e3 / now;
+      for (int i = 0; i < now; ++i) line += std::to_string(each_ms) + " ";
+      done += now;
     }
     if (tracing) FinishTrace(trace);
     std::cout << line << std::endl;
@@ -50,7 +58,9 @@ int ServeSteps(TorchReplica& replica, const std::string& trace) {
 }
 
 int Main(int argc, char** argv) {
+  const SystemClock clock{};
   TorchReplicaOptions options = SmallNanoGpt();
+  options.clock = &clock;
   GptOptions& model = options.run.model.gpt();
   bool bf16 = false;
   std::string trace;

@@ -2,14 +2,19 @@
 """Speed of one inner step: Atoll's C++ trainer against the same model written plainly in Python, with the same LibTorch.
 
     /usr/bin/python3 bench/step/step_speed.py --bin build/release/bin [--json FILE]
+    PYTHON bench/step/step_speed.py --bin build/libtorch-2.13.0/bin --compiled --precisions fp32
+    PYTHON bench/step/step_speed.py --bin build/libtorch-2.13.0/bin --compiled --model gpt2 --contexts 64,1024 --blocks 4 --block 3
 
-nanoGPT's small CPU configuration (4 layers, 4 heads, width 128, context 64, batch 12, no dropout), vocabulary 65 and 256,
-one and two threads, float32 and bf16. Both sides run in one go and alternate in blocks of steps, so that both see the same
-machine; the figures are medians. Both get the same BLAS kernels (OPENBLAS_CORETYPE as the C++ program would choose it);
---as-installed leaves Python with what the distribution's OpenBLAS chooses by itself.
+The small model is nanoGPT's CPU configuration (4 layers, 4 heads, width 128, context 64, batch 12, no dropout), with vocabulary 65 and
+256, one and two threads, float32 and bf16: two minutes. gpt2 is GPT-2 124M in batches of 4, float32, two threads: ten minutes. All
+sides run in one go and alternate in blocks of steps, so that they see the same machine; the figures are medians. All get the same BLAS
+kernels (OPENBLAS_CORETYPE as the C++ program would choose it); --as-installed leaves Python with what the distribution's OpenBLAS
+chooses by itself. --compiled adds a third side, the same Python under torch.compile. PYTHON is the one whose PyTorch has the LibTorch
+that the programs were built against (scripts/libtorch_check.sh --bench builds them).
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -21,7 +26,8 @@ import sys
 import tempfile
 import time
 
-MODEL = dict(layers=4, heads=4, width=128, context=64, batch=12)
+MODELS = {"small": dict(layers=4, heads=4, width=128, context=64, batch=12), "gpt2": dict(layers=12, heads=12, width=768, context=1024, batch=4)}
+SHAPE = ("layers", "heads", "width", "context", "batch")
 
 
 def best_blas_core():
@@ -59,7 +65,7 @@ def python_side(args):
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(1337)
-    width, heads, context, batch = MODEL["width"], MODEL["heads"], MODEL["context"], MODEL["batch"]
+    width, heads, context, batch = args.width, args.heads, args.context, args.batch
 
     class Block(nn.Module):
         def __init__(self):
@@ -92,7 +98,7 @@ def python_side(args):
         def __init__(self):
             super().__init__()
             self.wte, self.wpe = nn.Embedding(args.vocabulary, width), nn.Embedding(context, width)
-            self.h = nn.ModuleList(Block() for _ in range(MODEL["layers"]))
+            self.h = nn.ModuleList(Block() for _ in range(args.layers))
             self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, args.vocabulary, bias=False)
             self.lm_head.weight = self.wte.weight
             for p in self.parameters():
@@ -112,12 +118,14 @@ def python_side(args):
                                   lr=1e-3, betas=(0.9, 0.99))
     data = np.memmap(os.path.join(args.tokens, "train_000.bin"), dtype=np.uint16, mode="r", offset=1024)
 
+    compiled = torch.compile(model) if args.compiled else model
+
     def step():
         ix = torch.randint(len(data) - context, (batch,))
         x = torch.stack([torch.from_numpy(data[i:i + context].astype(np.int64)) for i in ix])
         y = torch.stack([torch.from_numpy(data[i + 1:i + 1 + context].astype(np.int64)) for i in ix])
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
-            loss = model(x, y)
+            loss = compiled(x, y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -151,7 +159,7 @@ class Side:
         self.process.wait()
 
 
-def compare(args, folder, vocabulary, threads, bf16):
+def compare(args, folder, shape, vocabulary, threads, bf16):
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     core = best_blas_core()
     python_environment = dict(environment)
@@ -159,19 +167,31 @@ def compare(args, folder, vocabulary, threads, bf16):
         python_environment.setdefault("OPENBLAS_CORETYPE", core)
         environment.setdefault("OPENBLAS_CORETYPE", core)
     common = ["--tokens", folder, "--vocabulary", str(vocabulary), "--threads", str(threads)] + (["--bf16"] if bf16 else [])
-    cpp = Side([args.bin / "atoll-step-speed"] + common, environment)
-    python = Side([sys.executable, __file__, "--python-side"] + common, python_environment)
-    for side in (cpp, python):
+    for name in SHAPE:
+        common += [f"--{name}", str(shape[name])]
+    plain = [sys.executable, __file__, "--python-side"] + common
+    sides = dict(cpp=Side([args.bin / "atoll-step-speed"] + common, environment), python=Side(plain, python_environment))
+    if args.compiled:
+        sides["compiled"] = Side(plain + ["--compiled"], python_environment)
+    for side in sides.values():
         side.run(args.block)  # warm up
     for _ in range(args.blocks):
-        for side in (cpp, python):
+        for side in sides.values():
             side.times += side.run(args.block)
-    for side in (cpp, python):
+    for side in sides.values():
         side.close()
-    a, b = statistics.median(cpp.times), statistics.median(python.times)
-    return dict(vocabulary=vocabulary, threads=threads, precision="bf16" if bf16 else "fp32", cpp_ms=a, python_ms=b,
-                ratio=a / b, cpp_best_ms=min(cpp.times), python_best_ms=min(python.times),
-                steps=args.block * args.blocks)
+    row = dict(shape, vocabulary=vocabulary, threads=threads, precision="bf16" if bf16 else "fp32", steps=args.block * args.blocks)
+    for name, side in sides.items():
+        row[f"{name}_ms"], row[f"{name}_best_ms"] = statistics.median(side.times), min(side.times)
+    return row
+
+
+def table_row(row):
+    cells = [row["context"], row["vocabulary"], row["threads"], row["precision"], f"{row['cpp_ms']:.1f}", f"{row['python_ms']:.1f}",
+             f"{row['cpp_ms'] / row['python_ms']:.2f}"]
+    if "compiled_ms" in row:
+        cells += [f"{row['compiled_ms']:.1f}", f"{row['cpp_ms'] / row['compiled_ms']:.2f}"]
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def main():
@@ -179,9 +199,12 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--block", type=int, default=20, help="steps per block")
-    parser.add_argument("--vocabularies", default="65,256")
-    parser.add_argument("--thread-counts", default="1,2")
-    parser.add_argument("--precisions", default="fp32,bf16")
+    parser.add_argument("--model", choices=MODELS, default="small")
+    parser.add_argument("--contexts", help="default: the model's")
+    parser.add_argument("--vocabularies", help="default: 65,256; 50257 for gpt2")
+    parser.add_argument("--thread-counts", help="default: 1,2; 2 for gpt2")
+    parser.add_argument("--precisions", help="default: fp32,bf16; fp32 for gpt2")
+    parser.add_argument("--compiled", action="store_true", help="also measure torch.compile")
     parser.add_argument("--as-installed", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--python-side", action="store_true", help=argparse.SUPPRESS)
@@ -189,20 +212,25 @@ def main():
     parser.add_argument("--vocabulary", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--bf16", action="store_true", help=argparse.SUPPRESS)
+    for name in SHAPE:
+        parser.add_argument(f"--{name}", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.python_side:
         return python_side(args)
+    small, model = args.model == "small", MODELS[args.model]
+    contexts = [int(context) for context in (args.contexts or str(model["context"])).split(",")]
+    thread_counts = [int(count) for count in (args.thread_counts or ("1,2" if small else "2")).split(",")]
+    precisions = (args.precisions or ("fp32,bf16" if small else "fp32")).split(",")
     rows = []
-    print("| vocabulary | threads | precision | C++ ms | Python ms | C++ / Python |\n|---|---|---|---|---|---|")
-    for vocabulary in map(int, args.vocabularies.split(",")):
+    titles = ["context", "vocabulary", "threads", "precision", "C++ ms", "Python ms", "C++ / Python"]
+    titles += ["torch.compile ms", "C++ / torch.compile"] if args.compiled else []
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+    for vocabulary in map(int, (args.vocabularies or ("65,256" if small else "50257")).split(",")):
         with tempfile.TemporaryDirectory() as folder:
             write_dataset(folder, vocabulary, args.bin)
-            for precision in args.precisions.split(","):
-                for threads in map(int, args.thread_counts.split(",")):
-                    r = compare(args, folder, vocabulary, threads, precision == "bf16")
-                    rows.append(r)
-                    print(f"| {vocabulary} | {threads} | {precision} | {r['cpp_ms']:.2f} | {r['python_ms']:.2f} | "
-                          f"{r['ratio']:.2f} |", flush=True)
+            for context, precision, threads in itertools.product(contexts, precisions, thread_counts):
+                rows.append(compare(args, folder, dict(model, context=context), vocabulary, threads, precision == "bf16"))
+                print(table_row(rows[-1]), flush=True)
     if args.json:
         import torch
         machine = dict(cpu=cpu_name(), cores=os.cpu_count(), torch=torch.__version__,
