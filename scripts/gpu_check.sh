@@ -4,7 +4,7 @@ set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
-stages=(build unit kernels codecs runs python steps)
+stages=(build unit kernels sanitizer codecs runs python steps)
 usage() {
   cat <<'HELP'
 Usage: scripts/gpu_check.sh [options]
@@ -15,6 +15,7 @@ cores and an H100. A stage that fails is reported, and the next ones still run.
   build   configure against the LibTorch of python3, and build the programs and the tests that compute on a GPU
   unit    run these tests: each model, the inner step, the optimizer and saved states on the GPU against the processor
   kernels run the kernels that encode pushes and add deltas, and compare their bits with the codecs of the processor
+  sanitizer  run the smallest of these comparisons under compute-sanitizer, where CUDA has it: memory, races, barriers, initialisation
   codecs  measure the speed of these kernels beside a copy within the GPU's memory
   runs    train with atoll-worker on the GPU: every kind of model, two workers and a kill -9, texts of atoll-model
   python  train with the Python package on the GPU, together with atoll-worker: plain, bf16, fp16, compiled, DDP, FSDP2
@@ -54,7 +55,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 for stage in "${stages[@]}"; do
-  [[ $stage =~ ^(build|unit|kernels|codecs|runs|python|steps)$ ]] || die 2 "unknown stage '$stage'"
+  [[ $stage =~ ^(build|unit|kernels|sanitizer|codecs|runs|python|steps)$ ]] || die 2 "unknown stage '$stage'"
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -67,10 +68,10 @@ programs=(atoll-coordinator atoll-worker atoll-model atollctl atoll-data atoll-e
 
 install_cuda_wheels() {  # of the versions that are measured, and the compiler of the same CUDA
   local cuda python=$venv/bin/python
-  if ! "$python" -c 'import torch' 2>/dev/null; then
+  if ! "$python" -c 'import torch' 2>/dev/null || [ ! -d "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13/nvvm)" ]; then
     say "installing PyTorch with CUDA into $venv: a download of about 3 GB"
-    python3 -m venv "$venv"
-    "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check torch==2.11.0 numpy 'nvidia-cuda-nvcc==13.0.*' \
+    [ -x "$python" ] || python3 -m venv "$venv"
+    "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check torch==2.14.1 numpy 'nvidia-cuda-nvcc==13.0.*' \
       'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-cccl==13.0.*'
   fi
   # The wheels have no folder in the layout of a toolkit: no lib64, no names without a version, no driver to link with.
@@ -90,6 +91,24 @@ install_cuda_wheels() {  # of the versions that are measured, and the compiler o
   configure=(-DCUDA_TOOLKIT_ROOT_DIR="$venv/cuda" -DCUDAToolkit_ROOT="$venv/cuda")
 }
 
+# What the linked worker must have: LibTorch's CUDA, our kernels, and c10d's group over NCCL.
+check_linked_worker() {
+  local worker=$build/bin/atoll-worker needed defined wanted symbol lacks
+  needed=$(readelf -d "$worker" | grep -oE '\[lib(torch|c10|cud|nccl)[^]]*' | tr -d '[' | sort | paste -sd' ')
+  defined=$(nm -C --defined-only "$worker")
+  wanted=$(nm -C --undefined-only "$worker")
+  lacks=$(ldd "$worker" | grep 'not found' | grep -v 'libcuda.so.1' || true)
+  for symbol in atl::QueuePush atl::QueueAdd atl::CreateCudaQueue; do
+    grep -q " T $symbol(" <<<"$defined" || { echo "atoll-worker has no $symbol"; return 1; }
+  done
+  for symbol in c10d::ProcessGroupNCCL::ProcessGroupNCCL at::cuda::CUDAGraph::replay; do
+    grep -q " U $symbol(" <<<"$wanted" || { echo "atoll-worker does not use $symbol"; return 1; }
+  done
+  [[ $needed == *libtorch_cuda.so* ]] || { echo "atoll-worker is not linked with libtorch_cuda.so, only with $needed"; return 1; }
+  [ -z "$lacks" ] || { echo "atoll-worker lacks libraries: $lacks"; return 1; }
+  echo "atoll-worker is linked with $needed"
+}
+
 stage_build() {
   share_compiler_cache "$PWD"
   local log=$out/build.log
@@ -98,6 +117,7 @@ stage_build() {
     { tail -n 30 "$log"; return 1; }
   run_with_progress build "$log" cmake --build "$build" --parallel "${jobs:-$(compile_jobs)}" --target "${programs[@]}" "${unit_tests[@]}" -- -k 0 ||
     { grep -nE -A8 'error:|Error|FAILED' "$log" | head -n 60; return 1; }
+  check_linked_worker
 }
 
 stage_unit() {
@@ -121,6 +141,22 @@ stage_kernels() {
   timeout 150 "$build/tests/worker_cuda_device_kernels_test" >"$out/kernels-test.log" 2>&1 || { tail -n 40 "$out/kernels-test.log"; return 1; }
   if grep -q '^\[  SKIPPED \]' "$out/kernels-test.log"; then echo "no GPU: the tests were skipped"; return 1; fi
   tail -n 1 "$out/kernels-test.log"
+}
+stage_sanitizer() {
+  local sanitizer tool bad=0
+  sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null) ||
+    { echo "compute-sanitizer is not installed: not checked"; return 0; }
+  for tool in memcheck racecheck synccheck initcheck; do
+    if timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/worker_cuda_device_kernels_test" --gtest_filter='*Small*' \
+      >"$out/sanitizer-$tool.log" 2>&1; then
+      echo "$tool: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/sanitizer-$tool.log" | tail -n 1 | sed 's/^=* *//')"
+    else
+      bad=1
+      echo "$tool: exit code $?"
+      tail -n 30 "$out/sanitizer-$tool.log"
+    fi
+  done
+  return $bad
 }
 stage_codecs() { timeout 120 "$build/bin/atoll-kernel-speed" >"$out/codecs.md" && cat "$out/codecs.md"; }
 
@@ -156,6 +192,7 @@ report() {
   printf '\n| stage | seconds | result |\n|---|---|---|\n'
   for line in "${results[@]}"; do echo "| ${line// / | } |"; done
   if [ -f "$out/unit.txt" ]; then printf '\n'; sed -n 's/^\(worker_[a-z_]*\): exit code [0-9]*: \(.*\)$/- `\1`: \2/p' "$out/unit.txt"; fi
+  if [ -f "$out/sanitizer.txt" ]; then printf '\n'; sed 's/^/- compute-sanitizer, /' "$out/sanitizer.txt"; fi
   if [ -s "$out/codecs.md" ]; then printf '\n'; cat "$out/codecs.md"; fi
   if [ -f "$out/steps.md" ]; then printf '\n'; cat "$out/steps.md"; fi
 }
@@ -189,6 +226,6 @@ for stage in "${stages[@]}"; do
 done
 report >"$out/report.md"
 cat "$out/report.md"
-if [ "$compile_only" = yes ]; then say "these stages need a GPU: unit, kernels, codecs, runs, python, steps"; fi
+if [ "$compile_only" = yes ]; then say "these stages need a GPU: unit, kernels, sanitizer, codecs, runs, python, steps"; fi
 say "$((SECONDS - began)) s; the report and the logs are in $out"
 [ ${#failed[@]} -eq 0 ] || die 1 "failed: ${failed[*]}"
