@@ -91,8 +91,9 @@ class Replica {
   virtual absl::StatusOr<InnerStepResult> InnerStep(double learning_rate) = 0;
 
   /// One inner step at each of these learning rates, in order; what each did is appended to `results`. Ends
-  /// at the first that fails, as InnerStep does, with `results` of the steps before it. By default it calls
-  /// InnerStep. A replica on a device overrides it, to wait for the device once for all of them.
+  /// at the first that fails, as InnerStep does, with `results` of the steps before it. May end earlier,
+  /// after one step at least. By default it calls InnerStep. A replica on a device overrides it, to wait for
+  /// the device once for all of them.
   virtual absl::Status InnerSteps(std::span<const double> learning_rates,
                                   std::vector<InnerStepResult>& results);
   /// How many steps the caller should give to one InnerSteps, when nothing may come between them. May change.

@@ -169,6 +169,10 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status checked = CheckMemberFlags(given.member);
   if (!checked.ok()) return fail(checked, SetupExitCode(checked));
+  if (given.cuda_graph) {
+    return fail(absl::InvalidArgumentError("--cuda-graph is for a worker without ranks: leave it out"),
+                ExitCode::kUsage);
+  }
   const auto data = FactsOfData(given.data);
   if (!data.ok()) return fail(data.status(), ExitCode::kBadFiles);
   // Rank 0 scores the tasks for all; the others check the same files, so that they fail before they meet.

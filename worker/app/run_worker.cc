@@ -62,6 +62,13 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   if (!tasks.ok()) return Fail(log, tasks.status(), ExitCode::kBadFiles);
   const auto device = ResolveDevice(flags.device);
   if (!device.ok()) return Fail(log, device.status(), ExitCode::kUsage);
+  if (flags.cuda_graph && *device == "cpu") {
+    return Fail(
+        log,
+        absl::InvalidArgumentError("--cuda-graph records work of a GPU, and this worker computes on the "
+                                   "processor: leave it out, or give --device cuda"),
+        ExitCode::kUsage);
+  }
   if (const std::string why = WhyGpuIsIdle(); flags.device == "auto" && !why.empty())
     log.Warning("trains on the processor, although this machine has a GPU", {{"why", why}});
   auto home = OpenWorkerHome(flags.member, log);

@@ -58,6 +58,13 @@ for wanted in "2 w/0 $work/new" "4 w0 $work/damaged"; do
     failed=1
   fi
 done
+# A graph of CUDA records nothing on the processor.
+code=0
+said=$("$worker" --name w0 --data "$work/tokens" --state-dir "$work/new" --device cpu --cuda-graph 2>&1) || code=$?
+if [ $code -ne 2 ] || ! grep -qF "give --device cuda" <<<"$said" || [ -e "$work/new" ]; then
+  echo "atoll-worker --device cpu --cuda-graph: exit code $code: $said" >&2
+  failed=1
+fi
 if ! grep -qF "0 to 2^53" <<<"$("$worker" generate --help)"; then
   echo "atoll-worker generate --help does not say which seeds it takes" >&2
   failed=1
