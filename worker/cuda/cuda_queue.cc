@@ -16,6 +16,9 @@ absl::Status Checked(cudaError_t error, const char* what) {
   return absl::InternalError(absl::StrFormat("the device failed at %s: %s", what, cudaGetErrorString(error)));
 }
 
+// The worker goes on without the memory. LibTorch would report the error at its next kernel.
+void ForgetError() { static_cast<void>(cudaGetLastError()); }
+
 /// Makes a device current while it lives: the thread's own comes back.
 class CurrentDevice {
  public:
@@ -60,6 +63,7 @@ class CudaQueue final : public DeviceQueue {
     const CurrentDevice current(device_);
     void* data = nullptr;
     if (const cudaError_t error = cudaMalloc(&data, bytes); error != cudaSuccess) {
+      ForgetError();
       return absl::ResourceExhaustedError(absl::StrFormat("device %d has no room for %d bytes: %s", device_,
                                                           bytes, cudaGetErrorString(error)));
     }
@@ -70,6 +74,7 @@ class CudaQueue final : public DeviceQueue {
     const CurrentDevice current(device_);
     void* data = nullptr;
     if (const cudaError_t error = cudaMallocHost(&data, bytes); error != cudaSuccess) {
+      ForgetError();
       return absl::ResourceExhaustedError(
           absl::StrFormat("no room for %d bytes of pinned memory: %s", bytes, cudaGetErrorString(error)));
     }

@@ -1,4 +1,5 @@
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -18,6 +19,8 @@ class CudaStepGraph final : public StepGraph {
   void Record(std::function<void()> work) override {
     // CUDA records no stream that other work is queued on.
     c10::cuda::getCurrentCUDAStream(device_).synchronize();
+    // The graph has memory of its own, and nothing is released while it is recorded.
+    c10::cuda::CUDACachingAllocator::emptyCache();
     const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_));
     // Other threads copy pushes meanwhile: only this one is bound to what a recording allows.
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
@@ -28,6 +31,9 @@ class CudaStepGraph final : public StepGraph {
         graph_.capture_end();
       } catch (const std::exception&) {  // of the recording that is given up
       }
+      // Before 2.14 the generator would still be recording, and reject every draw.
+      at::Generator generator = at::globalContext().defaultGenerator(torch::Device(torch::kCUDA, device_));
+      generator.graphsafe_set_state(generator.clone());
       throw;
     }
     graph_.capture_end();

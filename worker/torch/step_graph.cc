@@ -23,11 +23,13 @@ void RepeatedStep::Record() {
 }
 
 void RepeatedStep::Run() {
-  if (graphs_) Record();
+  // Libraries allocate at their first use, in each thread, which would end a recording.
+  if (computed_ && graphs_) Record();
   if (graph_ != nullptr) {
     graph_->Replay();
   } else {
     work_();
+    computed_ = true;
   }
 }
 

@@ -220,8 +220,7 @@ absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
   if (largest < int64_t{run_.model.vocabulary()}) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrFormat("a batch at sample %d has token %d, and the model's vocabulary is %d: a token file was "
-                      "changed while it was "
-                      "in use; `atoll-data inspect` names it",
+                      "changed while it was in use; `atoll-data inspect` names it",
                       samples_consumed_, largest, run_.model.vocabulary()));
 }
 
@@ -303,7 +302,8 @@ void ModelReplica::SeedDropout(uint64_t position) const {
 void ModelReplica::PrepareQueue(const TorchReplicaOptions& options) {
   numbers_.emplace(kMostStepsAtOnce, parameters_->device());
   StepGraphFactory graphs = options.step_graphs ? options.step_graphs : GraphsOf(parameters_->device());
-  const bool same_work = !run_.data.isolate_documents && run_.model.external() == nullptr;
+  const bool draws_again = run_.inner.activations != Activations::kKept && model_->draws_random_numbers();
+  const bool same_work = !run_.data.isolate_documents && run_.model.external() == nullptr && !draws_again;
   if (!options.graph_steps || !graphs || !same_work) return;
   const auto tokens = torch::zeros({int64_t{run_.inner.batch}, int64_t{run_.model.context()}}, torch::kInt64)
                           .to(parameters_->device());

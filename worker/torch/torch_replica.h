@@ -49,7 +49,8 @@ struct TorchReplicaOptions {
   /// the kernels are built in and have the codec, else on the processor.
   DeviceQueueFactory device_queues = {};
   /// Steps that are queued are recorded once and replayed (StepGraph), on a GPU in a build with the kernels.
-  /// Not with documents that are kept apart, or with a model from elsewhere.
+  /// Not with documents that are kept apart, with a model from elsewhere, or with dropout in activations that
+  /// are computed again: a graph draws its random numbers in one sequence.
   bool graph_steps = false;
   /// For tests: the optimizer's update, and steps that are queued, as on a GPU.
   bool as_on_gpu = false;
