@@ -1,8 +1,8 @@
 #include "bench/step/kernel_trace.h"
 
-#include <torch/version.h>
+#include "worker/torch/torch_features.h"
 
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+#if ATOLL_TORCH_2_6
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <set>

@@ -43,10 +43,10 @@ class FragmentEncoder {
  public:
   virtual ~FragmentEncoder() = default;
 
-  /// The parameters of the fragment were just written: they are the base of the next Measure, which the
-  /// caller promises. An implementation on a device keeps them there, so that Measure copies no base to it.
-  /// Need not be called.
-  virtual void BaseIsWritten(const FragmentLayout& /*fragment*/) {}
+  /// The inner steps before the next Measure begin. `from_base`: the caller promises that the parameters of
+  /// the fragment are the base of that Measure now. An implementation on a device keeps them there, so that
+  /// Measure copies no base to it. Need not be called.
+  virtual void BeginSteps(const FragmentLayout& /*fragment*/, bool /*from_base*/) {}
 
   /// Takes base - local, as the replica's parameters are now. The replica is the one that made the encoder;
   /// this is called on its thread. `room` is host memory for one fragment that stays untouched until Encode:

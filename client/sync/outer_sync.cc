@@ -95,7 +95,7 @@ absl::StatusOr<OuterSync::NextMove> OuterSync::TrainAndPush() {
   ATOLL_RETURN_IF_ERROR(data_.Follow(puller_.plan(), replica_->samples_consumed()).status());
   BeginOptimizerWarmup(resume_state_, session_->info().run, puller_.plan(), context_);
   for (size_t i = 0; i < encoders_.size(); ++i) {
-    if (puller_.TakeWritten(i)) encoders_[i].BaseIsWritten(layout_[i]);
+    encoders_[i].BeginSteps(layout_[i], puller_.TakeWritten(i));
   }
   const uint64_t first_sample = replica_->samples_consumed();
   const auto round = RunInnerSteps(

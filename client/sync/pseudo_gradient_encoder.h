@@ -49,8 +49,10 @@ class PseudoGradientEncoder {
   absl::Status EncodeRound(const FragmentBase& base, const InnerRound& round, Replica& replica,
                            std::optional<uint32_t> partition, std::vector<float>& scratch);
 
-  /// The replica was just written from the base of the next EncodeRound (FragmentEncoder::BaseIsWritten).
-  void BaseIsWritten(const FragmentLayout& fragment) { arithmetic_->BaseIsWritten(fragment); }
+  /// See FragmentEncoder::BeginSteps.
+  void BeginSteps(const FragmentLayout& fragment, bool from_base) {
+    arithmetic_->BeginSteps(fragment, from_base);
+  }
 
   /// In two steps: takes the pseudo-gradient as it is now (FragmentEncoder::Measure) ...
   absl::Status Measure(const FragmentBase& base, Replica& replica, std::span<float> delta) {

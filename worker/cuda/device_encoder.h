@@ -42,6 +42,8 @@ class DeviceEncoder {
   /// The residual starts at zero. The queue outlives the encoder. Unimplemented for a codec without kernels.
   static absl::StatusOr<std::unique_ptr<DeviceEncoder>> Create(const Options& options, DeviceQueue& queue);
 
+  /// Forgets what TakeBase took.
+  void DropBase() { has_base_ = false; }
   /// Queues a copy of `values`, device memory as `local` of Begin. They are the base of the next Begin.
   absl::Status TakeBase(const float* values);
 

@@ -45,7 +45,9 @@ const float* DeviceFragmentEncoder::InOnePiece(const FragmentLayout& fragment) {
   return gathered_.data_ptr<float>();
 }
 
-void DeviceFragmentEncoder::BaseIsWritten(const FragmentLayout& fragment) {
+void DeviceFragmentEncoder::BeginSteps(const FragmentLayout& fragment, bool from_base) {
+  encoder_->DropBase();
+  if (!from_base) return;
   failed_.Update(
       CatchTorch("encoding on the device", [&] { return encoder_->TakeBase(InOnePiece(fragment)); }));
 }

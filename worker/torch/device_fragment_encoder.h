@@ -26,7 +26,7 @@ class DeviceFragmentEncoder final : public FragmentEncoder {
                                                                        const FlatParameters& parameters,
                                                                        std::unique_ptr<DeviceQueue> queue);
 
-  void BaseIsWritten(const FragmentLayout& fragment) override;
+  void BeginSteps(const FragmentLayout& fragment, bool from_base) override;
   absl::Status Measure(const FragmentLayout& fragment, std::span<const float> base, Replica& replica,
                        std::span<float> room) override;
   absl::Status Encode(std::span<float> room, std::span<std::byte> payload) override;

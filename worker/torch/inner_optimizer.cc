@@ -186,7 +186,7 @@ void InnerOptimizer::StepOnDevice(double learning_rate, float gradient_scale) {
 }
 
 // One pass over memory, where the passes of the plain form take a tenth of a step of GPT-2 on an H100.
-#if ATOLL_TORCH_HAS_FUSED_ADAM
+#if ATOLL_TORCH_2_6
 void InnerOptimizer::AdamOnDevice(double learning_rate, float gradient_scale) {
   std::optional<torch::Tensor> divisor;
   if (gradient_scale != 1) divisor = torch::full({1}, 1.0 / gradient_scale, parameters_.values().options());

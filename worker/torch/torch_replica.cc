@@ -384,8 +384,8 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
     }
     return absl::OkStatus();
   });
+  optimizer_.Uncount(optimizer_.steps() - before - queued.size());  // of a step that failed
   const absl::Status judged = CatchTorch("inner steps", [&]() -> absl::Status {
-    if (queued.empty()) return absl::OkStatus();
     const std::vector<StepTotals> totals = numbers_->Read();
     for (size_t i = 0; i < queued.size(); ++i) {
       const uint64_t position = first + i * samples_per_step();
@@ -403,7 +403,7 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
   if (clock_ != nullptr && !queued.empty()) {
     const double step_s = ToSeconds(Now() - begin) / static_cast<double>(queued.size());
     steps_at_once_ =
-        static_cast<uint32_t>(std::clamp(0.25 / std::max(step_s, 1e-3), 2.0, double{kMostStepsAtOnce}));
+        static_cast<uint32_t>(std::clamp(0.25 / std::max(step_s, 1e-3), 1.0, double{kMostStepsAtOnce}));
   }
   return judged.ok() ? ended : judged;
 }

@@ -11,13 +11,15 @@
 
 namespace atl {
 
-/// Encodes on the host, and holds the caller to its promise: the parameters at BaseIsWritten are the base of
+/// Encodes on the host, and holds the caller to its promise: the parameters at BeginSteps are the base of
 /// the next Measure.
 class BaseWatch final : public FragmentEncoder {
  public:
   BaseWatch(const EncoderOptions& options, Replica* replica) : encoder_(options), replica_(*replica) {}
 
-  void BaseIsWritten(const FragmentLayout& fragment) override {
+  void BeginSteps(const FragmentLayout& fragment, bool from_base) override {
+    written_.reset();
+    if (!from_base) return;
     written_.emplace(fragment.elements);
     EXPECT_TRUE(replica_.ReadFragment(fragment, *written_).ok());
   }
