@@ -1,4 +1,5 @@
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -45,7 +46,9 @@ class CudaStepGraph final : public StepGraph {
 DeviceQueueFactory QueuesOf(const torch::Device& device) {
   if (!device.is_cuda()) return {};
   return [index = device.index()] {
-    return CreateCudaQueue(index, c10::cuda::getCurrentCUDAStream(index).stream());
+    // LibTorch keeps memory that its tensors no longer use.
+    return CreateCudaQueue(index, c10::cuda::getCurrentCUDAStream(index).stream(),
+                           [] { c10::cuda::CUDACachingAllocator::emptyCache(); });
   };
 }
 

@@ -23,7 +23,8 @@ void RepeatedStep::Record() {
 }
 
 void RepeatedStep::Run() {
-  if (graphs_) Record();
+  // Libraries make handles and choose kernels in the first, which a recording forbids.
+  if (graphs_ && std::exchange(ran_, true)) Record();
   if (graph_ != nullptr) {
     graph_->Replay();
   } else {

@@ -26,8 +26,8 @@ class StepGraph {
 
 using StepGraphFactory = std::function<std::unique_ptr<StepGraph>()>;
 
-/// The work of one inner step: recorded in its first Run and replayed in each, or computed again in each if
-/// the recording fails. Not thread-safe. Run throws what LibTorch throws.
+/// The work of one inner step: computed in its first Run, recorded in the second and replayed from then on;
+/// or computed in each, if the recording fails. Not thread-safe. Run throws what LibTorch throws.
 class RepeatedStep {
  public:
   /// `work`: as for StepGraph::Record.
@@ -38,7 +38,8 @@ class RepeatedStep {
  private:
   void Record();
 
-  StepGraphFactory graphs_;  // empty: there was no recording
+  StepGraphFactory graphs_;  // empty: nothing is left to record
+  bool ran_ = false;
   const std::function<void()> work_;
   const Logger log_;
   std::unique_ptr<StepGraph> graph_;

@@ -30,7 +30,7 @@
 #include "worker/torch/matmul_peak.h"
 #include "worker/torch/model_trial.h"
 #include "worker/torch/replica_data.h"
-#include "worker/torch/sampling.h"
+#include "worker/torch/smaller_steps.h"
 #include "worker/torch/step_numbers.h"
 #include "worker/torch/step_totals.h"
 #include "worker/torch/text_continuation.h"
@@ -112,6 +112,10 @@ class ModelReplica final : public TorchReplica {
   absl::Status CheckState(const ReplicaState& state);
   uint32_t rank() const { return ranks_ != nullptr ? ranks_->rank() : 0; }
   uint32_t ranks() const { return ranks_ != nullptr ? ranks_->size() : 1; }
+  template <typename Body>
+  auto CatchInStep(Body&& body) const {
+    return CatchTorch("inner step", std::forward<Body>(body), SmallerSteps(run_.inner));
+  }
   // Sums gradients over the micro-batches of one step; returns the mean loss, which is still being computed.
   // `data` grows by the time that reading them took.
   absl::StatusOr<torch::Tensor> AccumulateGradients(Duration& data);
@@ -168,9 +172,8 @@ class ModelReplica final : public TorchReplica {
 
 std::string ModelReplica::device() const {
   const torch::Device device = parameters_->device();
-  if (device.is_cpu()) {
+  if (device.is_cpu())
     return absl::StrCat("cpu (", Counted(static_cast<uint64_t>(at::get_num_threads()), "thread"), ")");
-  }
   return device.str();
 }
 
@@ -220,17 +223,14 @@ absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
   if (largest < int64_t{run_.model.vocabulary()}) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrFormat("a batch at sample %d has token %d, and the model's vocabulary is %d: a token file was "
-                      "changed while it was "
-                      "in use; `atoll-data inspect` names it",
+                      "changed while it was in use; `atoll-data inspect` names it",
                       samples_consumed_, largest, run_.model.vocabulary()));
 }
 
 void ModelReplica::ClearGradients() {
-  if (std::exchange(gradients_dirty_, true)) {
-    const torch::NoGradGuard no_grad;
-    torch::Tensor gradients = parameters_->gradients();
-    gradients.zero_();
-  }
+  if (!std::exchange(gradients_dirty_, true)) return;
+  const torch::NoGradGuard no_grad;
+  parameters_->gradients().zero_();
 }
 
 absl::StatusOr<torch::Tensor> ModelReplica::AccumulateGradients(Duration& data) {
@@ -280,11 +280,11 @@ absl::Status ModelReplica::Judge(uint64_t step, uint64_t position, const StepTot
 
 absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
   InnerStepResult result;
-  const absl::StatusOr<double> loss = CatchTorch("inner step", [&]() -> absl::StatusOr<double> {
+  const absl::StatusOr<double> loss = CatchInStep([&]() -> absl::StatusOr<double> {
     ATOLL_ASSIGN_OR_RETURN(const torch::Tensor mean, AccumulateGradients(result.data));
     return mean.item<double>();
   });
-  return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
+  return CatchInStep([&]() -> absl::StatusOr<InnerStepResult> {
     ATOLL_ASSIGN_OR_RETURN(const StepTotals totals, TotalsOfStep(loss));
     ATOLL_RETURN_IF_ERROR(Judge(optimizer_.steps() + 1, samples_consumed_, totals, result));
     optimizer_.Step(learning_rate, 1.0 / (run_.inner.accumulation * ranks()), result.gradient_norm);
@@ -375,7 +375,7 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
   const uint64_t first = samples_consumed_;
   const uint64_t before = optimizer_.steps();
   std::vector<InnerStepResult> queued;
-  const absl::Status ended = CatchTorch("inner steps", [&]() -> absl::Status {
+  const absl::Status ended = CatchInStep([&]() -> absl::Status {
     numbers_->Begin();
     for (const double learning_rate :
          learning_rates.first(std::min<size_t>(learning_rates.size(), kMostStepsAtOnce))) {
@@ -384,7 +384,7 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
     }
     return absl::OkStatus();
   });
-  const absl::Status judged = CatchTorch("inner steps", [&]() -> absl::Status {
+  const absl::Status judged = CatchInStep([&]() -> absl::Status {
     if (queued.empty()) return absl::OkStatus();
     const std::vector<StepTotals> totals = numbers_->Read();
     for (size_t i = 0; i < queued.size(); ++i) {

@@ -142,7 +142,7 @@ TEST(QueuedSteps, ThatAreReplayedHaveTheSameBits) {
     ASSERT_TRUE(plain->WriteFragment(whole, values).ok());
     ASSERT_TRUE(replayed->WriteFragment(whole, values).ok());
   }
-  EXPECT_EQ(replays, 7);
+  EXPECT_EQ(replays, 6) << "all but the first";
 }
 
 /// Cannot be recorded.
