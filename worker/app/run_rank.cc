@@ -108,6 +108,13 @@ RankCall BuildCall(const JoinedRun& info) {
   return call;
 }
 
+absl::Status CheckFlags(const WorkerFlags& flags) {
+  if (flags.cuda_graph) {
+    return absl::InvalidArgumentError("--cuda-graph is for a worker without ranks: leave it out");
+  }
+  return CheckMemberFlags(flags.member);
+}
+
 int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, TaskSuite& tasks,
               const Logger& log, Shutdown& shutdown) {
   auto home = OpenWorkerHome(flags.member, log);
@@ -167,12 +174,8 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   if (!shutdown.ok()) return fail(shutdown.status(), ExitCode::kInternal);
   if (place.supervised) AcceptStopSignals();
   RaiseFileLimit();  // each token file stays open, and there may be thousands
-  const absl::Status checked = CheckMemberFlags(given.member);
+  const absl::Status checked = CheckFlags(given);
   if (!checked.ok()) return fail(checked, SetupExitCode(checked));
-  if (given.cuda_graph) {
-    return fail(absl::InvalidArgumentError("--cuda-graph is for a worker without ranks: leave it out"),
-                ExitCode::kUsage);
-  }
   const auto data = FactsOfData(given.data);
   if (!data.ok()) return fail(data.status(), ExitCode::kBadFiles);
   // Rank 0 scores the tasks for all; the others check the same files, so that they fail before they meet.

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -11,13 +12,14 @@
 namespace atl {
 namespace {
 
+/// CUDA keeps an error for the next caller who asks for the last one: LibTorch, after its next kernel.
+void Forget() { static_cast<void>(cudaGetLastError()); }
+
 absl::Status Checked(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
+  Forget();
   return absl::InternalError(absl::StrFormat("the device failed at %s: %s", what, cudaGetErrorString(error)));
 }
-
-// The worker goes on without the memory. LibTorch would report the error at its next kernel.
-void ForgetError() { static_cast<void>(cudaGetLastError()); }
 
 /// Makes a device current while it lives: the thread's own comes back.
 class CurrentDevice {
@@ -38,7 +40,8 @@ class CurrentDevice {
 
 class CudaQueue final : public DeviceQueue {
  public:
-  CudaQueue(int device, cudaStream_t compute) : device_(device), compute_(compute) {}
+  CudaQueue(int device, cudaStream_t compute, std::function<void()> free_memory)
+      : device_(device), compute_(compute), free_memory_(std::move(free_memory)) {}
   ~CudaQueue() override {
     const CurrentDevice current(device_);
     if (copies_ != nullptr) cudaStreamDestroy(copies_);
@@ -62,8 +65,14 @@ class CudaQueue final : public DeviceQueue {
   absl::StatusOr<DeviceBlock> Allocate(size_t bytes) override {
     const CurrentDevice current(device_);
     void* data = nullptr;
-    if (const cudaError_t error = cudaMalloc(&data, bytes); error != cudaSuccess) {
-      ForgetError();
+    cudaError_t error = cudaMalloc(&data, bytes);
+    if (error == cudaErrorMemoryAllocation && free_memory_) {
+      Forget();
+      free_memory_();
+      error = cudaMalloc(&data, bytes);
+    }
+    if (error != cudaSuccess) {
+      Forget();
       return absl::ResourceExhaustedError(absl::StrFormat("device %d has no room for %d bytes: %s", device_,
                                                           bytes, cudaGetErrorString(error)));
     }
@@ -74,7 +83,7 @@ class CudaQueue final : public DeviceQueue {
     const CurrentDevice current(device_);
     void* data = nullptr;
     if (const cudaError_t error = cudaMallocHost(&data, bytes); error != cudaSuccess) {
-      ForgetError();
+      Forget();
       return absl::ResourceExhaustedError(
           absl::StrFormat("no room for %d bytes of pinned memory: %s", bytes, cudaGetErrorString(error)));
     }
@@ -127,6 +136,7 @@ class CudaQueue final : public DeviceQueue {
 
   const int device_;
   const cudaStream_t compute_;
+  const std::function<void()> free_memory_;
   cudaStream_t copies_ = nullptr;
   cudaEvent_t computed_ = nullptr;  // the last work on compute_
   cudaEvent_t copied_ = nullptr;    // the last work on copies_
@@ -134,8 +144,9 @@ class CudaQueue final : public DeviceQueue {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DeviceQueue>> CreateCudaQueue(int device, void* stream) {
-  auto queue = std::make_unique<CudaQueue>(device, static_cast<cudaStream_t>(stream));
+absl::StatusOr<std::unique_ptr<DeviceQueue>> CreateCudaQueue(int device, void* stream,
+                                                             std::function<void()> free_memory) {
+  auto queue = std::make_unique<CudaQueue>(device, static_cast<cudaStream_t>(stream), std::move(free_memory));
   ATOLL_RETURN_IF_ERROR(queue->Open());
   return queue;
 }

@@ -32,6 +32,10 @@ DeviceEncoder::Memory DeviceEncoder::MemoryOf(const Options& options) {
 DeviceEncoder::DeviceEncoder(const Options& options, DeviceQueue& queue)
     : options_(options), codec_(CodecFor(options.codec)), queue_(queue) {}
 
+DeviceEncoder::~DeviceEncoder() {
+  if (under_way_) static_cast<void>(queue_.Wait());
+}
+
 absl::StatusOr<std::unique_ptr<DeviceEncoder>> DeviceEncoder::Create(const Options& options,
                                                                      DeviceQueue& queue) {
   if (options.codec == CodecKind::kInt8Quantile) {

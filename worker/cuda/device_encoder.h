@@ -42,6 +42,11 @@ class DeviceEncoder {
   /// The residual starts at zero. The queue outlives the encoder. Unimplemented for a codec without kernels.
   static absl::StatusOr<std::unique_ptr<DeviceEncoder>> Create(const Options& options, DeviceQueue& queue);
 
+  /// Waits for a push that is under way.
+  ~DeviceEncoder();
+  DeviceEncoder(const DeviceEncoder&) = delete;
+  DeviceEncoder& operator=(const DeviceEncoder&) = delete;
+
   /// Forgets what TakeBase took.
   void DropBase() { has_base_ = false; }
   /// Queues a copy of `values`, device memory as `local` of Begin. They are the base of the next Begin.

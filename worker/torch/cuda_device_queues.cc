@@ -31,9 +31,6 @@ class CudaStepGraph final : public StepGraph {
         graph_.capture_end();
       } catch (const std::exception&) {  // of the recording that is given up
       }
-      // Before 2.14 the generator would still be recording, and reject every draw.
-      at::Generator generator = at::globalContext().defaultGenerator(torch::Device(torch::kCUDA, device_));
-      generator.graphsafe_set_state(generator.clone());
       throw;
     }
     graph_.capture_end();
@@ -51,7 +48,9 @@ class CudaStepGraph final : public StepGraph {
 DeviceQueueFactory QueuesOf(const torch::Device& device) {
   if (!device.is_cuda()) return {};
   return [index = device.index()] {
-    return CreateCudaQueue(index, c10::cuda::getCurrentCUDAStream(index).stream());
+    // LibTorch keeps memory that its tensors no longer use.
+    return CreateCudaQueue(index, c10::cuda::getCurrentCUDAStream(index).stream(),
+                           [] { c10::cuda::CUDACachingAllocator::emptyCache(); });
   };
 }
 

@@ -24,18 +24,17 @@ absl::StatusOr<std::unique_ptr<DeviceFragmentEncoder>> DeviceFragmentEncoder::Cr
                                                                 .form = options.form,
                                                                 .averaged = options.averaged},
                                                                *made->queue_));
+  // Now, so that a device without room for it says so before the first round.
+  if (options.elements != parameters.layout().elements) {
+    made->gathered_ = torch::zeros({static_cast<int64_t>(options.elements)}, parameters.values().options());
+  }
   return made;
 }
 
 const float* DeviceFragmentEncoder::InOnePiece(const FragmentLayout& fragment) {
   const torch::NoGradGuard no_grad;
   // The plan of one fragment is the layout of the parameters.
-  if (fragment.slots.size() == parameters_.layout().slots.size()) {
-    return parameters_.values().data_ptr<float>();
-  }
-  if (!gathered_.defined()) {
-    gathered_ = torch::zeros({static_cast<int64_t>(fragment.elements)}, parameters_.values().options());
-  }
+  if (!gathered_.defined()) return parameters_.values().data_ptr<float>();
   for (const TensorSlot& slot : fragment.slots) {
     const TensorSlot& own = parameters_.layout().slots[slot.tensor];
     const auto size = static_cast<int64_t>(slot.elements);

@@ -27,6 +27,10 @@ absl::Status NoEndOfText(const std::string& folder, const std::string& tokenizer
 }  // namespace
 
 absl::StatusOr<ReplicaData> OpenReplicaData(const RunOptions& run, const std::string& folder) {
+  ATOLL_RETURN_IF_ERROR(CheckModelOptions(run.model));
+  if (run.inner.batch == 0 || run.inner.accumulation == 0) {
+    return absl::InvalidArgumentError("inner.batch and inner.accumulation must be positive");
+  }
   ReplicaData opened{.data = nullptr,
                      .sequences = {.context = run.model.context(), .bounds = run.data.sequences}};
   if (folder.empty()) return opened;

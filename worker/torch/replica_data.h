@@ -17,8 +17,9 @@ struct ReplicaData {
   SequenceOptions sequences;
 };
 
-/// Opens the folder for this run; an empty name opens nothing. InvalidArgument as for TrainingData::Open, and
-/// if data.isolate_documents is set and the data does not say which token ends a document.
+/// Opens the folder for this run; an empty name opens nothing. InvalidArgument for a model or a batch of no
+/// size, as for TrainingData::Open, and if data.isolate_documents is set and the data does not say which
+/// token ends a document.
 absl::StatusOr<ReplicaData> OpenReplicaData(const RunOptions& run, const std::string& folder);
 
 }  // namespace atl

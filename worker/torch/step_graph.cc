@@ -1,6 +1,7 @@
 #include "worker/torch/step_graph.h"
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -11,26 +12,22 @@ RepeatedStep::RepeatedStep(StepGraphFactory graphs, std::function<void()> work, 
 
 void RepeatedStep::Record() {
   try {
-    auto graph = graphs_();
-    graph->Record(work_);
-    graph_ = std::move(graph);
-    log_.Info("inner steps are replayed as one piece");
+    graph_ = graphs_();
+    graph_->Record(work_);
   } catch (const std::exception& error) {
-    log_.Warning("inner steps cannot be recorded as one piece; their kernels are queued one by one",
-                 {{"error", std::string(error.what())}});
+    graph_.reset();
+    // A recording that was broken off leaves LibTorch's allocator in a state to which it gives no way back.
+    throw std::runtime_error("this step cannot be recorded; start the worker again without --cuda-graph: " +
+                             std::string(error.what()));
   }
-  graphs_ = {};
+  log_.Info("inner steps are replayed as one piece");
 }
 
 void RepeatedStep::Run() {
   // Libraries allocate at their first use, in each thread, which would end a recording.
-  if (computed_ && graphs_) Record();
-  if (graph_ != nullptr) {
-    graph_->Replay();
-  } else {
-    work_();
-    computed_ = true;
-  }
+  if (!std::exchange(computed_, true)) return work_();
+  if (graph_ == nullptr) Record();
+  graph_->Replay();
 }
 
 }  // namespace atl

@@ -26,8 +26,8 @@ class StepGraph {
 
 using StepGraphFactory = std::function<std::unique_ptr<StepGraph>()>;
 
-/// The work of one inner step: computed in the first Run, recorded in the second and replayed from then on,
-/// or computed in each if the recording fails. Not thread-safe. Run throws what LibTorch throws.
+/// The work of one inner step: computed in the first Run, recorded in the second and replayed from then on.
+/// Not thread-safe. Run throws what LibTorch throws, and if it cannot be recorded.
 class RepeatedStep {
  public:
   /// `work`: as for StepGraph::Record.
@@ -38,7 +38,7 @@ class RepeatedStep {
  private:
   void Record();
 
-  StepGraphFactory graphs_;  // empty: a recording was tried
+  const StepGraphFactory graphs_;
   const std::function<void()> work_;
   bool computed_ = false;
   const Logger log_;

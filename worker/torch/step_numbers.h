@@ -3,12 +3,22 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "common/clock.h"
 #include "worker/torch/step_totals.h"
 
 namespace atl {
+
+inline constexpr uint32_t kMostStepsAtOnce = 32;
+
+/// How many steps of this duration to queue at once: a worker that is asked to leave waits for them.
+inline uint32_t StepsInAQuarterSecond(Duration step) {
+  return static_cast<uint32_t>(
+      std::clamp(0.25 / std::max(ToSeconds(step), 1e-3), 1.0, double{kMostStepsAtOnce}));
+}
 
 /// Loss and squared gradient norm of steps that are queued on a device: the host waits for all of them once,
 /// in Read. Methods throw what LibTorch throws.

@@ -30,7 +30,7 @@
 #include "worker/torch/matmul_peak.h"
 #include "worker/torch/model_trial.h"
 #include "worker/torch/replica_data.h"
-#include "worker/torch/sampling.h"
+#include "worker/torch/smaller_steps.h"
 #include "worker/torch/step_numbers.h"
 #include "worker/torch/step_totals.h"
 #include "worker/torch/text_continuation.h"
@@ -39,8 +39,6 @@
 
 namespace atl {
 namespace {
-
-constexpr uint32_t kMostStepsAtOnce = 32;
 
 class ModelReplica final : public TorchReplica {
  public:
@@ -112,12 +110,17 @@ class ModelReplica final : public TorchReplica {
   absl::Status CheckState(const ReplicaState& state);
   uint32_t rank() const { return ranks_ != nullptr ? ranks_->rank() : 0; }
   uint32_t ranks() const { return ranks_ != nullptr ? ranks_->size() : 1; }
+  template <typename Body>
+  auto CatchInStep(Body&& body) const {
+    return CatchTorch("inner step", std::forward<Body>(body), SmallerSteps(run_.inner));
+  }
   // Sums gradients over the micro-batches of one step; returns the mean loss, which is still being computed.
   // `data` grows by the time that reading them took.
   absl::StatusOr<torch::Tensor> AccumulateGradients(Duration& data);
   void PrepareQueue(const TorchReplicaOptions& options);
   // One step that nobody waits for.
   absl::StatusOr<InnerStepResult> QueueStep(double learning_rate);
+  absl::Status QueueSteps(std::span<const double> learning_rates, std::vector<InnerStepResult>& results);
   absl::Status FillRepeatedBatches(Duration& data);
   // Of one micro-batch; its loss is added to `loss`. `last`: no other follows in this step.
   void AddGradients(const BatchTensors& tensors, torch::Tensor& loss, bool last = false);
@@ -168,9 +171,8 @@ class ModelReplica final : public TorchReplica {
 
 std::string ModelReplica::device() const {
   const torch::Device device = parameters_->device();
-  if (device.is_cpu()) {
+  if (device.is_cpu())
     return absl::StrCat("cpu (", Counted(static_cast<uint64_t>(at::get_num_threads()), "thread"), ")");
-  }
   return device.str();
 }
 
@@ -225,11 +227,9 @@ absl::Status ModelReplica::CheckTokens(const Batch& batch) const {
 }
 
 void ModelReplica::ClearGradients() {
-  if (std::exchange(gradients_dirty_, true)) {
-    const torch::NoGradGuard no_grad;
-    torch::Tensor gradients = parameters_->gradients();
-    gradients.zero_();
-  }
+  if (!std::exchange(gradients_dirty_, true)) return;
+  const torch::NoGradGuard no_grad;
+  parameters_->gradients().zero_();
 }
 
 absl::StatusOr<torch::Tensor> ModelReplica::AccumulateGradients(Duration& data) {
@@ -279,11 +279,11 @@ absl::Status ModelReplica::Judge(uint64_t step, uint64_t position, const StepTot
 
 absl::StatusOr<InnerStepResult> ModelReplica::InnerStep(double learning_rate) {
   InnerStepResult result;
-  const absl::StatusOr<double> loss = CatchTorch("inner step", [&]() -> absl::StatusOr<double> {
+  const absl::StatusOr<double> loss = CatchInStep([&]() -> absl::StatusOr<double> {
     ATOLL_ASSIGN_OR_RETURN(const torch::Tensor mean, AccumulateGradients(result.data));
     return mean.item<double>();
   });
-  return CatchTorch("inner step", [&]() -> absl::StatusOr<InnerStepResult> {
+  return CatchInStep([&]() -> absl::StatusOr<InnerStepResult> {
     ATOLL_ASSIGN_OR_RETURN(const StepTotals totals, TotalsOfStep(loss));
     ATOLL_RETURN_IF_ERROR(Judge(optimizer_.steps() + 1, samples_consumed_, totals, result));
     optimizer_.Step(learning_rate, 1.0 / (run_.inner.accumulation * ranks()), result.gradient_norm);
@@ -369,13 +369,22 @@ absl::StatusOr<InnerStepResult> ModelReplica::QueueStep(double learning_rate) {
 
 absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
                                       std::vector<InnerStepResult>& results) {
-  if (learning_rates.size() < 2 || !optimizer_.CanQueue())
-    return TorchReplica::InnerSteps(learning_rates, results);
   const MonoTime begin = Now();
+  const size_t had = results.size();
+  const bool queue = learning_rates.size() > 1 && optimizer_.CanQueue();
+  const absl::Status ended =
+      queue ? QueueSteps(learning_rates, results) : TorchReplica::InnerSteps(learning_rates, results);
+  if (clock_ != nullptr && results.size() > had)
+    steps_at_once_ = StepsInAQuarterSecond((Now() - begin) / static_cast<int64_t>(results.size() - had));
+  return ended;
+}
+
+absl::Status ModelReplica::QueueSteps(std::span<const double> learning_rates,
+                                      std::vector<InnerStepResult>& results) {
   const uint64_t first = samples_consumed_;
   const uint64_t before = optimizer_.steps();
   std::vector<InnerStepResult> queued;
-  const absl::Status ended = CatchTorch("inner steps", [&]() -> absl::Status {
+  const absl::Status ended = CatchInStep([&]() -> absl::Status {
     numbers_->Begin();
     for (const double learning_rate :
          learning_rates.first(std::min<size_t>(learning_rates.size(), kMostStepsAtOnce))) {
@@ -385,7 +394,7 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
     return absl::OkStatus();
   });
   optimizer_.Uncount(optimizer_.steps() - before - queued.size());  // of a step that failed
-  const absl::Status judged = CatchTorch("inner steps", [&]() -> absl::Status {
+  const absl::Status judged = CatchInStep([&]() -> absl::Status {
     const std::vector<StepTotals> totals = numbers_->Read();
     for (size_t i = 0; i < queued.size(); ++i) {
       const uint64_t position = first + i * samples_per_step();
@@ -400,11 +409,6 @@ absl::Status ModelReplica::InnerSteps(std::span<const double> learning_rates,
     }
     return absl::OkStatus();
   });
-  if (clock_ != nullptr && !queued.empty()) {
-    const double step_s = ToSeconds(Now() - begin) / static_cast<double>(queued.size());
-    steps_at_once_ =
-        static_cast<uint32_t>(std::clamp(0.25 / std::max(step_s, 1e-3), 1.0, double{kMostStepsAtOnce}));
-  }
   return judged.ok() ? ended : judged;
 }
 
@@ -563,18 +567,9 @@ absl::StatusOr<std::vector<TaskScore>> ModelReplica::ScoreTasks(const TaskCall& 
   return score_tasks_(*this, call);
 }
 
-absl::Status CheckOptions(const TorchReplicaOptions& options) {
-  ATOLL_RETURN_IF_ERROR(CheckModelOptions(options.run.model));
-  if (options.run.inner.batch == 0 || options.run.inner.accumulation == 0) {
-    return absl::InvalidArgumentError("inner.batch and inner.accumulation must be positive");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TorchReplica>> CreateTorchReplica(const TorchReplicaOptions& options) {
-  ATOLL_RETURN_IF_ERROR(CheckOptions(options));
   ATOLL_ASSIGN_OR_RETURN(ReplicaData data, OpenReplicaData(options.run, options.dataset_folder));
   const auto build = [&]() -> absl::StatusOr<std::unique_ptr<TorchReplica>> {
     if (options.threads > 0) at::set_num_threads(options.threads);

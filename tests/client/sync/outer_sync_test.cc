@@ -100,6 +100,18 @@ TEST(OuterSyncTest, AStepAmongSeveralAtOnceThatIsNotFiniteDropsTheRound) {
   EXPECT_NEAR(h.coordinator.first_parameter(), Descend(1.0F, 5.0F, 12), 1e-5);
 }
 
+TEST(OuterSyncTest, AStepWithoutMemoryDropsItsRoundAndEndsTheWorkerWithTheRemedy) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.replica.on_step = [](uint64_t step) {
+    return step == 6 ? absl::ResourceExhaustedError("out of memory; use a smaller batch") : absl::OkStatus();
+  };
+  const auto end = h.Start().Run();
+  EXPECT_EQ(end.status(), absl::ResourceExhaustedError("out of memory; use a smaller batch"));
+  EXPECT_EQ(h.coordinator.headers.size(), 1u) << "the round before";
+  EXPECT_EQ(h.observer.not_finite, 0) << "the training has not diverged";
+}
+
 TEST(OuterSyncTest, AStalePushGivesItsContentBackAndAdoptsTheHead) {
   Harness h;
   h.coordinator.SeedWith(1.0F);

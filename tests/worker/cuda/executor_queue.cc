@@ -87,6 +87,7 @@ absl::Status ExecutorQueue::Zero(std::byte* device, size_t bytes) {
 }
 
 absl::Status ExecutorQueue::Push(CodecKind codec, const DevicePush& push) {
+  if (launches_ == pushes_) return absl::InternalError("the device failed at a push");
   return Do([codec, push, seed = launches_++] {
     return push.form == ErrorFeedbackForm::kCarry ? Run<Feedback::kCarry>(codec, push, seed)
                                                   : Run<Feedback::kMovingAverage>(codec, push, seed);

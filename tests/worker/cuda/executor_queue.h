@@ -15,10 +15,11 @@ enum class When {
 };
 
 /// A DeviceQueue in host memory whose kernels run in the host executor. Allocations are filled with a
-/// pattern, and those beyond `limit` bytes fail.
+/// pattern, and those beyond `limit` bytes fail, as does the push behind `pushes` others.
 class ExecutorQueue final : public DeviceQueue {
  public:
-  explicit ExecutorQueue(size_t limit = SIZE_MAX, When when = When::kAtWait) : room_(limit), when_(when) {}
+  explicit ExecutorQueue(size_t limit = SIZE_MAX, When when = When::kAtWait, uint64_t pushes = UINT64_MAX)
+      : room_(limit), when_(when), pushes_(pushes) {}
 
   absl::StatusOr<DeviceBlock> Allocate(size_t bytes) override;
   absl::StatusOr<DeviceBlock> AllocatePinned(size_t bytes) override;
@@ -37,6 +38,7 @@ class ExecutorQueue final : public DeviceQueue {
 
   size_t room_;
   const When when_;
+  const uint64_t pushes_;
   size_t device_bytes_ = 0;
   size_t pinned_bytes_ = 0;
   uint64_t launches_ = 0;

@@ -156,7 +156,8 @@ TEST_F(DeviceTest, SaysWhichDevicesThereAre) {
   options_.device = "cuda:99";
   const absl::Status missing = CreateTorchReplica(options_).status();
   EXPECT_TRUE(absl::IsInvalidArgument(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), AllOf(HasSubstr("'cuda:99'"), HasSubstr("use auto or cpu")));
+  EXPECT_THAT(std::string(missing.message()),
+              AllOf(HasSubstr("'cuda:99'"), HasSubstr("use one of them, auto or cpu")));
   EXPECT_EQ(ResolveDevice("auto").value(), "cuda:0");
   EXPECT_GT(HardwareOf("cuda:0").device_memory_bytes, uint64_t{1} << 30);
 }

@@ -119,7 +119,9 @@ class ResumeTest : public ::testing::Test {
                      return std::make_unique<MortalReplica>(*std::move(inner), dies_at_step);
                    }});
     const WorkerEnd end = worker.Run();
-    EXPECT_TRUE(end.status.ok() || absl::IsUnauthenticated(end.status)) << end.status;
+    EXPECT_TRUE(end.status.ok() || absl::IsUnauthenticated(end.status) || absl::IsInternal(end.status))
+        << end.status;
+    why_ = std::string(end.status.message());
     return end.code;
   }
 
@@ -137,6 +139,7 @@ class ResumeTest : public ::testing::Test {
 
   TorchReplicaOptions replica_;
   std::ostringstream log_;
+  std::string why_;  // the last process ended
 };
 
 TEST_F(ResumeTest, KilledInAnyRoundItEndsWithTheSameBits) {
@@ -154,9 +157,9 @@ TEST_F(ResumeTest, KilledInAnyRoundItEndsWithTheSameBits) {
   EXPECT_EQ(coordinator->parameters(), expected);
 }
 
-/// Queues over the host executor, on a device with this much memory for each.
-DeviceQueueFactory ExecutorQueues(size_t bytes = SIZE_MAX) {
-  return [bytes] { return std::make_unique<device::ExecutorQueue>(bytes, device::When::kAtOnce); };
+/// Queues over the host executor, on a device with this much memory for each, that fails after some pushes.
+DeviceQueueFactory ExecutorQueues(size_t bytes = SIZE_MAX, uint64_t pushes = UINT64_MAX) {
+  return [=] { return std::make_unique<device::ExecutorQueue>(bytes, device::When::kAtOnce, pushes); };
 }
 
 TEST_F(ResumeTest, EncodedByKernelsAndKilledItEndsWithTheSameBits) {
@@ -184,6 +187,19 @@ TEST_F(ResumeTest, WithoutRoomOnTheDeviceItEncodesOnTheProcessor) {
   EXPECT_EQ(Live(*coordinator, ""), ExitCode::kOk);
   EXPECT_EQ(coordinator->parameters(), expected);
   EXPECT_THAT(log_.str(), HasSubstr("the device has no room for"));
+}
+
+TEST_F(ResumeTest, ADeviceThatFailsInARoundEndsTheWorkerWhichTakesTheRoundAgain) {
+  const std::vector<float> expected = Undisturbed();
+  replica_.device_queues = ExecutorQueues(SIZE_MAX, 2);
+  auto coordinator = Coordinator();
+  const std::string folder = Folder("failing");
+  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kInternal);
+  EXPECT_THAT(why_, HasSubstr("the device failed at a push"));
+  coordinator->samples_consumed = uint64_t{2} * kSteps * replica_.run.inner.batch;
+  replica_.device_queues = ExecutorQueues();
+  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+  EXPECT_EQ(coordinator->parameters(), expected);
 }
 
 TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
