@@ -120,6 +120,19 @@ function leaving(workload, container, say) {
   if (ready && JSON.stringify(probe) !== JSON.stringify(['test', '-f', ready])) say(`--ready-file=${ready} is not what its probe looks at`);
 }
 
+/** The pods of an island meet at pod 0 before any of them is ready, and are replaced together. */
+function ranks(cluster, workload, program, say) {
+  const place = flagOf(program, 'island');
+  if (place === undefined) return;
+  const {replicas, serviceName, podManagementPolicy, updateStrategy} = workload.spec;
+  const meets = expand(place, environmentOf(program)).split(':')[0];
+  if (meets !== `${workload.metadata.name}-0.${serviceName}`) say(`its ranks meet at ${meets}, which is not its pod 0`);
+  if (Number(flagOf(program, 'world-size')) !== replicas) say(`has ${replicas} pods, and its ranks wait for ${flagOf(program, 'world-size')}`);
+  if (podManagementPolicy !== 'Parallel') say('starts rank 1 when rank 0 is ready, which waits for rank 1');
+  if (updateStrategy?.type !== 'OnDelete') say('is updated pod by pod, and ranks of two versions do not train together');
+  if (!cluster.get('Service', serviceName)?.spec.publishNotReadyAddresses) say(`the service ${serviceName} names no pod that is not ready, as rank 0 is not`);
+}
+
 export function podRules(cluster, complain) {
   identities(cluster, complain);
   for (const workload of cluster.workloads) {
@@ -130,6 +143,7 @@ export function podRules(cluster, complain) {
     files(cluster, workload, program, say);
     listening(cluster, workload, program, say);
     leaving(workload, program, say);
+    ranks(cluster, workload, program, say);
     for (const constraint of workload.spec.template.spec.topologySpreadConstraints ?? []) {
       if (!cluster.selected(constraint.labelSelector).includes(workload)) say('spreads pods that are not its own');
     }
