@@ -136,10 +136,13 @@ class C10dCollectives final : public RankCollectives {
   std::unique_ptr<PendingCollective> StartBroadcast(torch::Tensor tensor, int root) override {
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.broadcast(tensors, options); });
+    return Begin(
+        tensor, [&](Backend& group, auto& tensors) { return group.broadcast(tensors, options); },
+        root == rank() ? Use::kReads : Use::kWrites);
   }
   std::unique_ptr<PendingCollective> StartSend(torch::Tensor tensor, int to) override {
-    return Begin(tensor, [&](Backend& group, auto& tensors) { return group.send(tensors, to, 0); });
+    return Begin(
+        tensor, [&](Backend& group, auto& tensors) { return group.send(tensors, to, 0); }, Use::kReads);
   }
   std::unique_ptr<PendingCollective> StartReceive(torch::Tensor tensor, int from) override {
     return Begin(tensor, [&](Backend& group, auto& tensors) { return group.recv(tensors, from, 0); });
@@ -151,11 +154,17 @@ class C10dCollectives final : public RankCollectives {
   }
 
  private:
+  /// What a collective does with this rank's tensor. Memory that is only read may be constant.
+  enum class Use : uint8_t { kReads, kWrites };
+
   template <typename Call>
-  std::unique_ptr<PendingCollective> Begin(const torch::Tensor& tensor, const Call& call) {
+  std::unique_ptr<PendingCollective> Begin(const torch::Tensor& tensor, const Call& call,
+                                           Use use = Use::kWrites) {
     if (tensor.device().is_cpu() && !host_) {
       const torch::Tensor copy = tensor.to(place_);
-      return std::make_unique<PendingThroughDevice>(Begin(copy, call), copy, tensor);
+      auto pending = Begin(copy, call, use);
+      if (use == Use::kReads) return pending;  // it keeps the copy
+      return std::make_unique<PendingThroughDevice>(std::move(pending), copy, tensor);
     }
     std::vector<torch::Tensor> tensors = {tensor};
     try {
