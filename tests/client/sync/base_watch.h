@@ -1,18 +1,18 @@
 #ifndef ATOLL_TESTS_CLIENT_SYNC_BASE_WATCH_H_
 #define ATOLL_TESTS_CLIENT_SYNC_BASE_WATCH_H_
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "client/sync/host_fragment_encoder.h"
 #include "client/sync/replica.h"
+#include "common/status.h"
 
 namespace atl {
 
-/// Encodes on the host, and holds the caller to its promise: the parameters at BeginSteps are the base of
-/// the next Measure.
+/// Encodes on the host, and holds the caller to its promise: the parameters at BeginSteps are the base of the
+/// next Measure, which else fails with Internal.
 class BaseWatch final : public FragmentEncoder {
  public:
   BaseWatch(const EncoderOptions& options, Replica* replica) : encoder_(options), replica_(*replica) {}
@@ -21,11 +21,13 @@ class BaseWatch final : public FragmentEncoder {
     written_.reset();
     if (!from_base) return;
     written_.emplace(fragment.elements);
-    EXPECT_TRUE(replica_.ReadFragment(fragment, *written_).ok());
+    read_ = replica_.ReadFragment(fragment, *written_);
   }
   absl::Status Measure(const FragmentLayout& fragment, std::span<const float> base, Replica& replica,
                        std::span<float> room) override {
-    if (written_.has_value()) ExpectEqual(fragment, base);
+    ATOLL_RETURN_IF_ERROR(read_);
+    if (written_.has_value() && !Equal(fragment, base))
+      return absl::InternalError("the parameters were not the base when the steps began");
     written_.reset();
     return encoder_.Measure(fragment, base, replica, room);
   }
@@ -39,17 +41,17 @@ class BaseWatch final : public FragmentEncoder {
 
  private:
   /// Between the tensors a base may have anything.
-  void ExpectEqual(const FragmentLayout& fragment, std::span<const float> base) const {
-    for (const TensorSlot& slot : fragment.slots) {
-      for (uint64_t i = slot.offset; i < slot.offset + slot.elements; ++i) {
-        ASSERT_EQ((*written_)[i], base[i]) << "fragment " << fragment.id.value() << ", element " << i;
-      }
-    }
+  bool Equal(const FragmentLayout& fragment, std::span<const float> base) const {
+    return std::ranges::all_of(fragment.slots, [&](const TensorSlot& slot) {
+      return std::ranges::equal(base.subspan(slot.offset, slot.elements),
+                                std::span(*written_).subspan(slot.offset, slot.elements));
+    });
   }
 
   HostFragmentEncoder encoder_;
   Replica& replica_;
   std::optional<std::vector<float>> written_;
+  absl::Status read_;
 };
 
 }  // namespace atl
