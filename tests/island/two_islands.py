@@ -39,8 +39,6 @@ def measure(folder, programs):
         workers, rounds = (4, 1000) if ranks == 2 else (2, 1000)
         text = config(workers, rounds, batch).replace("round: {", "round: {start_workers: 2, ")
         text = text.replace("every: 5, batches: 4", f"every: 1, batches: {256 // batch}")
-        # e3m0, the default, doubles or halves a value that rounding moves over a threshold: what is compared would then be two draws.
-        text += "codec: {push: fp32, pull_delta: none}\n"
         run = IslandRun(folder / what, programs, text)
         try:
             found[what] = train(run, tokens, ranks)

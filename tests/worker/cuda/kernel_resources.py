@@ -34,8 +34,8 @@ LIMITS = {80: (2048, 32, 164 << 10), 86: (1536, 16, 100 << 10), 89: (1536, 24, 1
 REGISTERS = 65536
 REGISTERS_AT_ONCE = 256  # allocated to a warp
 
-CODECS = {"Fp32Code": "fp32", "HalfCode<(atl::CodecKind)2>": "fp16", "HalfCode<(atl::CodecKind)3>": "bf16", "Int8Format": "int8",
-          "Int4Format": "int4", "E3m0Format": "e3m0", "TopK<64u, true": "topk64", "TopK<128u, true": "topk128",
+CODECS = {"Fp32Code": "fp32", "HalfCode<(atl::CodecKind)2>": "fp16", "HalfCode<(atl::CodecKind)3>": "bf16", ", 8u, 127>": "int8",
+          ", 4u, 7>": "int4", "E3m0Format": "e3m0", "TopK<64u, true": "topk64", "TopK<128u, true": "topk128",
           "TopK<64u, false": "topk64_bf16", "TopK<128u, false": "topk128_bf16"}
 
 
