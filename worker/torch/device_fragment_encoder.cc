@@ -53,7 +53,7 @@ void DeviceFragmentEncoder::BeginSteps(const FragmentLayout& fragment, bool from
 
 absl::Status DeviceFragmentEncoder::Measure(const FragmentLayout& fragment, std::span<const float> base,
                                             Replica& /*replica*/, std::span<float> /*room*/) {
-  ATOLL_RETURN_IF_ERROR(failed_);
+  ATOLL_RETURN_IF_ERROR(std::exchange(failed_, absl::OkStatus()));  // one round is dropped
   return CatchTorch("encoding on the device", [&] { return encoder_->Begin(base, InOnePiece(fragment)); });
 }
 
