@@ -53,7 +53,7 @@ def measure(folder, programs):
     for version in common[-1:]:
         one, other = of_islands[0][version], of_workers[0][version]
         print(f"version {version}: islands {one:.4f}, workers {other:.4f}; {of_islands[1]} tokens")
-        # The parts of the data fall to the workers as they join: two runs of the same kind differed by up to 3.5 % (2026-11-27).
+        # Two runs of the same kind differed by up to 4 % (2026-11-27), also if the workers joined in the same order. Why is not known.
         if abs(one - other) > 0.06 * other:
             complaints.append(f"the loss of version {version} is {one} with islands and {other} with workers")
     if "2 ranks" not in of_islands[2]:
