@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "core/model_shape.h"
+#include "worker/torch/language_model.h"
 
 namespace atl {
 namespace {
