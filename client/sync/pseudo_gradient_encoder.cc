@@ -61,11 +61,17 @@ absl::Status PseudoGradientEncoder::EncodeRound(const FragmentBase& base, const 
   return Encode(ClaimsOf(base, round, partition, replica.samples_consumed()), scratch);
 }
 
-absl::Status PseudoGradientEncoder::Encode(const PushHeader& claims, std::span<float> delta) {
-  // The last offer is kept with the residual, so this holds across restarts too.
-  if (reset_every_ > 0 && header_.key.base.value() / reset_every_ != claims.key.base.value() / reset_every_) {
+absl::Status PseudoGradientEncoder::Measure(const FragmentBase& base, Replica& replica,
+                                            std::span<float> delta) {
+  // Here and not in Encode: a device begins to encode in Measure. The last offer is kept with the residual,
+  // so this holds across restarts too.
+  if (reset_every_ > 0 && header_.key.base.value() / reset_every_ != base.version->value() / reset_every_) {
     arithmetic_->Reset();
   }
+  return arithmetic_->Measure(base.layout, base.values, replica, delta);
+}
+
+absl::Status PseudoGradientEncoder::Encode(const PushHeader& claims, std::span<float> delta) {
   const absl::Status encoded = arithmetic_->Encode(delta, payload_);
   if (!encoded.ok()) {
     // A residual that has grown out of the codec's range would refuse every later round as well.

@@ -55,9 +55,7 @@ class PseudoGradientEncoder {
   }
 
   /// In two steps: takes the pseudo-gradient as it is now (FragmentEncoder::Measure) ...
-  absl::Status Measure(const FragmentBase& base, Replica& replica, std::span<float> delta) {
-    return arithmetic_->Measure(base.layout, base.values, replica, delta);
-  }
+  absl::Status Measure(const FragmentBase& base, Replica& replica, std::span<float> delta);
   /// ... and encodes it, maybe on another thread: `claims` says what it is of; codec, packing and checksum
   /// are filled in here. With privacy `delta` is changed.
   absl::Status Encode(const PushHeader& claims, std::span<float> delta);

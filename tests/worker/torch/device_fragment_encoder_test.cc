@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "client/sync/host_fragment_encoder.h"
+#include "client/sync/pseudo_gradient_encoder.h"
 #include "client/sync/replica.h"
 #include "core/codec.h"
 #include "core/fragment_plan.h"
@@ -139,6 +141,38 @@ TEST(DeviceFragmentEncoderTest, SeveralFragmentsAreUnderWayDuringTraining) {
       dataset, [] { return std::make_unique<device::ExecutorQueue>(SIZE_MAX, device::When::kAtOnce); });
   EXPECT_EQ(payloads.size(), 22u);
   EXPECT_EQ(payloads, expected);
+}
+
+/// The payloads of six versions of the first of two fragments. The residual is reset after each second
+/// version.
+std::vector<std::vector<std::byte>> PushesWithResets(const std::string& dataset, DeviceQueueFactory queues) {
+  TorchReplicaOptions options = testing::TinyReplica(dataset);
+  options.run.push_codec = CodecKind::kInt4;
+  options.run.error_feedback_reset = 2;
+  options.device_queues = std::move(queues);
+  auto replica = CreateTorchReplica(options);
+  EXPECT_TRUE(replica.ok()) << replica.status();
+  const auto plan = PlanFragments((*replica)->manifest(), 2);
+  FragmentBase base;
+  base.layout = plan->front();
+  base.values.assign(base.layout.elements, 0.25f);
+  PseudoGradientEncoder encoder(options.run, base.layout, **replica);
+  std::vector<float> room;
+  std::vector<std::vector<std::byte>> payloads;
+  for (uint64_t version = 0; version < 6; ++version) {
+    base.version = Version(version);
+    EXPECT_TRUE((*replica)->InnerStep(1e-2).ok());
+    EXPECT_TRUE(encoder.EncodeRound(base, {}, **replica, std::nullopt, room).ok());
+    payloads.emplace_back(encoder.payload().begin(), encoder.payload().end());
+  }
+  return payloads;
+}
+
+TEST(DeviceFragmentEncoderTest, AResetComesBeforeTheDeviceEncodes) {
+  const std::string dataset = testing::TinyDataset("device_resets");
+  const auto payloads = PushesWithResets(
+      dataset, [] { return std::make_unique<device::ExecutorQueue>(SIZE_MAX, device::When::kAtOnce); });
+  EXPECT_EQ(payloads, PushesWithResets(dataset, {}));
 }
 
 TEST(DeviceFragmentEncoderTest, LeavesPrivacyToTheProcessor) {
