@@ -23,6 +23,7 @@ namespace {
 // handlers belong to the process.
 std::atomic<int> g_event_fd{-1};
 std::atomic<int> g_signal{0};
+std::atomic<pid_t> g_repeater{0};  // 0: none
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void HandleSignal(int number) {
@@ -31,7 +32,7 @@ void HandleSignal(int number) {
   int none = 0;
   if (!g_signal.compare_exchange_strong(none, number)) {
     // A logout sends SIGHUP twice, from the shell and from the kernel; systemd sends it after SIGTERM.
-    if (number == SIGHUP) return;
+    if (number == SIGHUP || ::getppid() == g_repeater.load()) return;
     ::_exit(ToInt(ExitCode::kInterrupted));
   }
   const int saved_errno = errno;
@@ -63,7 +64,7 @@ struct Shutdown::State {
 
 Shutdown::Shutdown() : state_(std::make_unique<State>()) {}
 
-absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install() {
+absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install(std::optional<pid_t> repeater) {
   FileDescriptor event(::eventfd(0, EFD_CLOEXEC));
   if (!event.valid()) return ErrnoToStatus(errno, "make an eventfd for signals");
   int none = -1;
@@ -71,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Shutdown>> Shutdown::Install() {
     return absl::FailedPreconditionError("signal handlers are already installed in this process");
   }
   g_signal = 0;
+  g_repeater = repeater.value_or(0);
   std::unique_ptr<Shutdown> shutdown(new Shutdown());
   shutdown->state_->event = std::move(event);
   struct sigaction action = {};

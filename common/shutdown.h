@@ -1,8 +1,11 @@
 #ifndef ATOLL_COMMON_SHUTDOWN_H_
 #define ATOLL_COMMON_SHUTDOWN_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/status/statusor.h"
@@ -17,8 +20,10 @@ namespace atl {
 /// its own by then. Children that exec get the default handlers but inherit the ignored SIGPIPE. Thread-safe.
 class Shutdown {
  public:
-  /// FailedPrecondition when one is already installed.
-  static absl::StatusOr<std::unique_ptr<Shutdown>> Install();
+  /// FailedPrecondition when one is already installed. `repeater`: a parent process that passes its first
+  /// signal on and ends at a second one. While it lives, further signals of this process are that first one
+  /// again (systemd and pkill signal parent and child) and are ignored.
+  static absl::StatusOr<std::unique_ptr<Shutdown>> Install(std::optional<pid_t> repeater = std::nullopt);
   ~Shutdown();
   Shutdown(const Shutdown&) = delete;
   Shutdown& operator=(const Shutdown&) = delete;

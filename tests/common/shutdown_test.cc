@@ -35,6 +35,16 @@ TEST(ShutdownTest, AHangupIsASignalToEndAndMayComeTwice) {
   EXPECT_TRUE((*shutdown)->requested());
 }
 
+TEST(ShutdownTest, WhatAParentRepeatsIsOneSignal) {
+  auto shutdown = Shutdown::Install(::getppid());
+  ASSERT_TRUE(shutdown.ok()) << shutdown.status();
+  ASSERT_EQ(::raise(SIGTERM), 0);
+  (*shutdown)->Wait();
+  ASSERT_EQ(::raise(SIGTERM), 0);
+  ASSERT_EQ(::raise(SIGINT), 0);
+  EXPECT_EQ((*shutdown)->signal(), SIGTERM);
+}
+
 TEST(ShutdownTest, AnIgnoredHangupStaysIgnored) {
   const auto before = ::signal(SIGHUP, SIG_IGN);
   {

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 from island_run import IslandRun, config, run_as_test, tokenize, tokenize_foxes
 
@@ -100,6 +101,49 @@ def absences(tries):
                  "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
     tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
                  variables=torchrun(1, 2, port), code=3)
+    tries.refuse("unknown host", ["waits for its own address", "has not reached it at no-such-host.invalid", "MASTER_ADDR"], "--device",
+                 "cpu", "--rank-timeout", "1", "--island", f"no-such-host.invalid:{port}", "--rank", "0", "--world-size", "2", code=3)
+
+
+def said_until(process, words):
+    said = ""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            return said
+    return said
+
+
+def asked_to_end(tries):
+    """SIGTERM ends a rank that waits for the others, long before it gives up."""
+    port = free_port()
+    for rank, waits_for in ((0, "waits for rank 1"), (1, "waits for rank 0")):
+        process = tries.start("--device", "cpu", variables=torchrun(rank, 2, port))
+        said = said_until(process, waits_for)
+        begin = time.monotonic()
+        process.terminate()
+        tries.expect(f"SIGTERM while rank {rank} waits", process, 130, "was asked to end while it waited")
+        took = time.monotonic() - begin
+        print(f"rank {rank} ended {took:.1f} s after SIGTERM")
+        if waits_for not in said or took > PATIENCE_S / 2:
+            tries.complaints.append(f"SIGTERM while rank {rank} waits: {took:.1f} s, it said before: {said[-1000:]}")
+
+
+def comes_again(tries):
+    """A rank that ends while the island gathers may come again."""
+    port = free_port()
+    first, one = (tries.start("--device", "cpu", variables=torchrun(rank, 3, port)) for rank in (0, 1))
+    processes = [first, one]
+    said = said_until(first, "waits for rank 2 of 3")
+    one.kill()
+    for rank in (1, 2):
+        processes.append(tries.start("--device", "cpu", variables=torchrun(rank, 3, port)))
+    said += said_until(first, "waiting for the coordinator")
+    if "rank 1 has ended again" not in said or "is there twice" in said:
+        tries.complaints.append(f"a rank that comes again: {said[-2000:]}")
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 def gives_up(tries):
@@ -134,6 +178,8 @@ def measure(folder, programs):
     command_lines(tries)
     disagreements(tries, folder, programs)
     absences(tries)
+    asked_to_end(tries)
+    comes_again(tries)
     gives_up(tries)
     too_many_ranks(tries)
     return tries.complaints

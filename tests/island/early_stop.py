@@ -2,7 +2,8 @@
 """SIGTERM to one rank in its first moments, while it still loads its libraries: the worker drains and ends.
 
 An island of two ranks starts, and one rank gets SIGTERM: as soon as its process exists, and a little later. It must show: the
-supervisor ends with code 0, no rank counts as lost, nothing starts again, and no rank is left.
+supervisor ends with code 0, no rank counts as lost, nothing starts again, and no rank is left. So does SIGTERM to all
+processes at once, later on.
 
 Usage: early_stop.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -66,6 +67,18 @@ def stop_early(run, tokens, complaints, rank, moment):
     print(f"{what}: ended after {time.monotonic() - begin:.1f} s with code {code}", flush=True)
 
 
+def stop_all_at_once(run, tokens, complaints):
+    """systemd and pkill signal the supervisor and its ranks, which also get the supervisor's signal."""
+    begin, logged = run.head(), len(run.log("w0"))
+    island = run.start_island("w0", tokens, 2, "--rank-timeout", "20")
+    run.await_version(begin + 2)
+    for process in (*children(island.pid), island.pid):
+        os.kill(process, signal.SIGTERM)
+    code = island.wait(BOUND_S)
+    if code != 0 or "a rank is lost" in run.log("w0")[logged:]:
+        complaints.append(f"SIGTERM to all processes at once: exit code {code}: {run.worker_log_end('w0')}")
+
+
 def measure(folder, programs):
     run = IslandRun(folder / "run", programs, config())
     tokens = tokenize_foxes(programs, folder)
@@ -75,6 +88,7 @@ def measure(folder, programs):
         for moment in MOMENTS_S:
             for rank in (0, 1):
                 stop_early(run, tokens, complaints, rank, moment)
+        stop_all_at_once(run, tokens, complaints)
     finally:
         run.kill_all()
     return complaints

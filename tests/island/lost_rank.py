@@ -44,6 +44,8 @@ def lose(run, complaints, rank, sign, what):
         complaints.append(f"{what} of rank {rank}: the supervisor says nothing of a lost rank")
     if sign == signal.SIGKILL and not ('"rank":%d' % rank in said and "killed by signal 9" in said):
         complaints.append(f"{what} of rank {rank}: neither the rank nor the cause is named")
+    if sign == signal.SIGSTOP and not ('"rank":%d' % rank in said and "did not answer the others" in said):
+        complaints.append(f"{what} of rank {rank}: the frozen rank is not named: {said[-1500:]}")
     print(f"{what} of rank {rank}: new processes after {took:.1f} s")
 
 

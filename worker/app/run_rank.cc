@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
@@ -13,6 +15,7 @@
 #include "client/setup/worker_home.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/mutex.h"
 #include "common/process_setup.h"
 #include "common/shutdown.h"
 #include "common/status.h"
@@ -25,6 +28,7 @@
 #include "worker/island/follow.h"
 #include "worker/island/island.h"
 #include "worker/island/island_replica.h"
+#include "worker/island/peer_link.h"
 #include "worker/island/rank_process.h"
 #include "worker/torch/device_count.h"
 #include "worker/torch/hardware.h"
@@ -57,6 +61,26 @@ class Emergency {
 
  private:
   const Logger log_;
+};
+
+/// Asks rank 0 to drain the worker. Callbacks of Shutdown outlive the island, so it is closed before the link
+/// ends.
+class DrainRequest {
+ public:
+  explicit DrainRequest(PeerLink& first) : first_(&first) {}
+
+  void Send() {
+    const MutexLock lock(&mutex_);
+    if (first_ != nullptr) (void)first_->Send(FrameType::kDrain, "");
+  }
+  void Close() {
+    const MutexLock lock(&mutex_);
+    first_ = nullptr;
+  }
+
+ private:
+  Mutex mutex_;
+  PeerLink* first_ ABSL_GUARDED_BY(mutex_);
 };
 
 /// One rank with what it needs to build its replica.
@@ -115,6 +139,18 @@ absl::Status CheckFlags(const WorkerFlags& flags) {
   return CheckMemberFlags(flags.member);
 }
 
+RankFacts FactsOf(const IslandPlace& place, const WorkerFlags& flags, const DataFacts& data) {
+  return {.rank = place.rank,
+          .size = place.size,
+          .host = HostName(),
+          .process = static_cast<uint64_t>(::getpid()),
+          .version = absl::StrFormat("%s (%s)", kVersion, kGitRevision),
+          .torch = TorchVersion(),
+          .device = flags.device.substr(0, flags.device.find(':')),
+          .dataset = data.summary.fingerprint,
+          .name = flags.member.name};
+}
+
 int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, TaskSuite& tasks,
               const Logger& log, Shutdown& shutdown) {
   auto home = OpenWorkerHome(flags.member, log);
@@ -152,10 +188,12 @@ int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& islan
   }
   const Rank rank(flags, &island.group(), nullptr, log);
   // The whole island drains, whichever rank is asked to: rank 0 decides when it is done.
-  shutdown.OnRequest([&island] { (void)island.first().Send(FrameType::kDrain, ""); });
+  const auto drain = std::make_shared<DrainRequest>(island.first());
+  shutdown.OnRequest([drain] { drain->Send(); });
   log.Info("follows rank 0");
   const auto code =
       Follow(island.first(), island.group(), [&](const RankCall& call) { return rank.Build(call); });
+  drain->Close();
   if (code.ok()) return *code;
   log.Error(std::string(code.status().message()));
   return kIslandBroken;
@@ -170,9 +208,12 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
     log.Flush();
     return ToInt(code);
   };
-  auto shutdown = Shutdown::Install();
+  auto shutdown = place.supervised ? Shutdown::Install(::getppid()) : Shutdown::Install();
   if (!shutdown.ok()) return fail(shutdown.status(), ExitCode::kInternal);
-  if (place.supervised) AcceptStopSignals();
+  if (place.supervised) {
+    AcceptStopSignals();
+    SetThreadName("atoll-worker");  // the name of the process, which /proc/self/exe has made "exe"
+  }
   RaiseFileLimit();  // each token file stays open, and there may be thousands
   const absl::Status checked = CheckFlags(given);
   if (!checked.ok()) return fail(checked, SetupExitCode(checked));
@@ -187,27 +228,21 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   flags.device = *device;
   flags.threads = ThreadsOfRank(given.threads, HardwareOf("cpu").default_threads, place);
   const Emergency emergency(log);
+  // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.
+  std::function<bool()> asked_to_end;
+  if (!place.supervised) asked_to_end = [&] { return (*shutdown)->requested(); };
   auto island = Island::Form({.place = place,
-                              .facts = {.rank = place.rank,
-                                        .size = place.size,
-                                        .host = HostName(),
-                                        .process = static_cast<uint64_t>(::getpid()),
-                                        .version = absl::StrFormat("%s (%s)", kVersion, kGitRevision),
-                                        .torch = TorchVersion(),
-                                        .device = flags.device.substr(0, flags.device.find(':')),
-                                        .dataset = data->summary.fingerprint},
+                              .facts = FactsOf(place, flags, *data),
                               .device = flags.device,
                               .timeout = Seconds(given.island.rank_timeout_s),
                               .log = log,
                               .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
-                              .on_drain = [&] { (*shutdown)->Request(); }});
+                              .on_drain = [&] { (*shutdown)->Request(); },
+                              .asked_to_end = asked_to_end});
   if (!island.ok()) {
     // An order to end is no loss, after which all ranks would start again.
     if ((*shutdown)->requested()) return fail(island.status(), ExitCode::kInterrupted);
-    // Its supervisor has chosen the port, and chooses another one.
-    const bool port_taken = place.supervised && absl::IsAlreadyExists(island.status());
-    const bool broken =
-        absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status()) || port_taken;
+    const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
     const int code = fail(island.status(), DefaultExitCode(island.status()));
     return broken && place.supervised ? kIslandBroken : code;
   }

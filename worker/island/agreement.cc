@@ -33,6 +33,7 @@ std::string EncodeRankFacts(const RankFacts& facts) {
   out.Text(facts.torch);
   out.Text(facts.device);
   out.Text(facts.dataset);
+  out.Text(facts.name);
   return out.Take();
 }
 
@@ -55,12 +56,15 @@ absl::StatusOr<RankFacts> DecodeRankFacts(std::string_view bytes) {
   facts.torch = in.Text();
   facts.device = in.Text();
   facts.dataset = in.Text();
+  facts.name = in.Text();
   if (!in.Finished()) return absl::InvalidArgumentError("what it says of itself is too short or too long");
   return facts;
 }
 
 absl::Status CheckAgreement(const RankFacts& first, const RankFacts& other) {
-  const std::array<Fact, 5> facts = {{
+  // Only rank 0 needs the name.
+  const bool named = !first.name.empty() && !other.name.empty();
+  const std::array<Fact, 6> facts = {{
       {"the world size", absl::StrFormat("%d", first.size), absl::StrFormat("%d", other.size),
        "give all ranks the same --world-size (WORLD_SIZE)"},
       {"the program's version", first.version, other.version, "run the same atoll-worker on all hosts"},
@@ -68,6 +72,8 @@ absl::Status CheckAgreement(const RankFacts& first, const RankFacts& other) {
       {"the kind of device", first.device, other.device, "give all ranks the same --device"},
       {"the data's fingerprint", first.dataset, other.dataset,
        "give all ranks the same token files with --data, for example a copy made by rsync"},
+      {"the worker's name", first.name, named ? other.name : first.name,
+       "one of them is of another island: give each island an address of its own, and its ranks one --name"},
   }};
   for (const Fact& fact : facts) {
     if (fact.first == fact.other) continue;

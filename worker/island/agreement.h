@@ -20,6 +20,7 @@ struct RankFacts {
   std::string torch;     // version of LibTorch
   std::string device;    // "cpu" or "cuda": what it computes on
   std::string dataset;   // fingerprint of its token files
+  std::string name;      // of the worker, as it was given; may be empty
 };
 
 std::string EncodeRankFacts(const RankFacts& facts);

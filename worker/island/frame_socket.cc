@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/bind_address.h"
 #include "common/errno.h"
 #include "common/status.h"
 
@@ -67,6 +68,12 @@ absl::StatusOr<FileDescriptor> ConnectTo(const addrinfo& address, const std::str
   ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return ErrnoToStatus(error, absl::StrCat("connecting to ", place));
   return fd;
+}
+
+std::string NumericHost(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host = {};
+  ::getnameinfo(address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return host.data();
 }
 
 uint16_t PortOf(int fd) {
@@ -168,17 +175,16 @@ std::string FrameSocket::local_address() const {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
   ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  std::array<char, NI_MAXHOST> host = {};
-  ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), nullptr, 0,
-                NI_NUMERICHOST);
-  return host.data();
+  return NumericHost(reinterpret_cast<sockaddr*>(&address), size);
 }
 
 absl::StatusOr<std::unique_ptr<FrameListener>> FrameListener::Listen(const std::string& host) {
   Addresses addresses;
   ATOLL_RETURN_IF_ERROR(Resolve(host, 0, addresses));
   FileDescriptor fd;
+  const bool for_this_machine = IsLoopback({.host = host});
   for (const addrinfo* one = addresses.first; one != nullptr && !fd.valid(); one = one->ai_next) {
+    if (!for_this_machine && IsLoopback({.host = NumericHost(one->ai_addr, one->ai_addrlen)})) continue;
     fd = ListenOn(one->ai_addr, one->ai_addrlen, one->ai_family);
   }
   if (!fd.valid()) {

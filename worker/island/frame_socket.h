@@ -67,8 +67,9 @@ class FrameSocket {
 /// Where rank 0 waits for the others.
 class FrameListener {
  public:
-  /// On `host` when that is an address of this machine, else on all of its addresses. The system chooses the
-  /// port.
+  /// On `host` when that is an address of this machine, else on all of its addresses. A name that only this
+  /// machine takes for the loopback (Debian's 127.0.1.1 in /etc/hosts) counts as the latter. The system
+  /// chooses the port.
   static absl::StatusOr<std::unique_ptr<FrameListener>> Listen(const std::string& host);
 
   FrameListener(FileDescriptor fd, uint16_t port) : fd_(std::move(fd)), port_(port) {}

@@ -17,11 +17,13 @@
 namespace atl {
 namespace {
 
-constexpr Duration kSaysSo = Seconds(5);    // how often a rank says for whom it waits
-constexpr Duration kGreeting = Seconds(5);  // for the first frame of a connection
+constexpr Duration kSaysSo = Seconds(5);      // how often a rank says for whom it waits
+constexpr Duration kLooksAgain = Seconds(1);  // how often it looks whether it was asked to end
+constexpr Duration kGreeting = Seconds(5);    // for the first frame of a connection
 constexpr char kAddressKey[] = "rank0";
 
 std::string PlaceText(const IslandPlace& place) {
+  if (!place.store_file.empty()) return place.store_file;
   return absl::StrCat(place.store_host, ":", place.store_port);
 }
 
@@ -43,46 +45,67 @@ absl::Status Island::OpenStore() {
                          .port = place.store_port,
                          .hosts_store = place.hosts_store,
                          .prefix = absl::StrCat("atoll/", place.attempt),
+                         .file = place.store_file,
                          .timeout = kSaysSo};
-  if (place.hosts_store) {
-    // c10d tries for minutes to listen on a port that is taken.
-    ATOLL_RETURN_IF_ERROR(CheckStorePort(place));
-    ATOLL_ASSIGN_OR_RETURN(store_, RankStore::Open(store));
-    return absl::OkStatus();
-  }
-  if (place.rank == 0) {
+  // c10d tries for minutes to listen on a port that is taken.
+  if (place.hosts_store) ATOLL_RETURN_IF_ERROR(CheckStorePort(place));
+  if (place.rank == 0 && !place.hosts_store && !place.supervised) {
     options_.log.Info(
         "uses the store of torchrun's agent. If the ranks do not find one another, torchrun's PyTorch has "
         "another "
         "version than this worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun",
         {{"at", PlaceText(place)}});
   }
+  const std::string waits_for = place.hosts_store ? "its own address" : "rank 0";
   const MonoTime deadline = SteadyNow() + patience();
   while (true) {
+    ATOLL_RETURN_IF_ERROR(CheckWait(waits_for));
     auto opened = RankStore::Open(store);
     if (opened.ok()) {
       store_ = *std::move(opened);
       return absl::OkStatus();
     }
-    if (SteadyNow() >= deadline) {
-      return absl::DeadlineExceededError(absl::StrFormat(
-          "rank 0 has not come to %s within %g s: start it there, or give all ranks the address where it is "
-          "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
-          PlaceText(place), ToSeconds(patience())));
-    }
-    options_.log.Info("waits for rank 0", {{"at", PlaceText(place)}});
-    SleepThisThread(Seconds(1));
+    if (absl::IsAlreadyExists(opened.status())) return opened.status();
+    if (SteadyNow() >= deadline) return NoStore(opened.status());
+    // A name of a cluster's DNS may come seconds after the pod that has it.
+    options_.log.Info("waits for " + waits_for,
+                      {{"at", PlaceText(place)}, {"cause", std::string(opened.status().message())}});
+    SleepThisThread(kLooksAgain);
   }
+}
+
+absl::Status Island::NoStore(const absl::Status& cause) const {
+  const std::string at = PlaceText(options_.place);
+  if (options_.place.hosts_store) {
+    return absl::DeadlineExceededError(
+        absl::StrFormat("rank 0 hosts the store of its island, but has not reached it at %s within %g s: %s. "
+                        "Give all ranks an address "
+                        "that means this host everywhere (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
+                        at, ToSeconds(patience()), std::string(cause.message())));
+  }
+  return absl::DeadlineExceededError(absl::StrFormat(
+      "rank 0 has not come to %s within %g s: start it there, or give all ranks the address where it is "
+      "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
+      at, ToSeconds(patience())));
+}
+
+absl::Status Island::CheckWait(const std::string& what) const {
+  if (options_.asked_to_end == nullptr || !options_.asked_to_end()) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrFormat("was asked to end while it waited for %s at %s", what, PlaceText(options_.place)));
 }
 
 absl::Status Island::CheckStorePort(const IslandPlace& place) {
   const absl::Status bindable = CheckBindable({.host = "0.0.0.0", .port = place.store_port});
-  if (bindable.ok() || absl::IsInvalidArgument(bindable)) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrFormat("rank 0 cannot host the store of its island on port %d: another process uses it; end "
-                      "that process, or give "
-                      "all ranks another port (MASTER_PORT, or --island HOST:PORT)",
-                      place.store_port));
+  if (bindable.ok()) return absl::OkStatus();
+  const bool in_use = absl::IsUnavailable(bindable);
+  const std::string message = absl::StrFormat(
+      "rank 0 cannot host the store of its island on port %d: %s, or give all ranks another port "
+      "(MASTER_PORT, or "
+      "--island HOST:PORT)",
+      place.store_port,
+      in_use ? "another process uses it; end that process" : std::string(bindable.message()));
+  return absl::Status(in_use ? absl::StatusCode::kAlreadyExists : bindable.code(), message);
 }
 
 PeerLinkOptions Island::LinkTo(uint32_t rank) const {
@@ -96,7 +119,7 @@ PeerLinkOptions Island::LinkTo(uint32_t rank) const {
           .on_drain = options_.on_drain};
 }
 
-absl::Status Island::Connect(const std::string& address) {
+absl::Status Island::CreateGroup(const std::string& address) {
   ATOLL_ASSIGN_OR_RETURN(group_, RankGroup::Create(store_, {.rank = options_.place.rank,
                                                             .size = options_.place.size,
                                                             .address = address,
@@ -106,6 +129,15 @@ absl::Status Island::Connect(const std::string& address) {
   return absl::OkStatus();
 }
 
+absl::Status Island::Connect(const std::string& address) {
+  const absl::Status connected = CreateGroup(address);
+  if (connected.ok() || absl::IsUnimplemented(connected) || absl::IsInvalidArgument(connected))
+    return connected;
+  // A rank has ended or is frozen since it was admitted: all start again.
+  return absl::UnavailableError(
+      absl::StrCat("the ranks have not connected: ", std::string(connected.message())));
+}
+
 std::string Island::Missing() const {
   std::vector<uint32_t> missing;
   for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
@@ -113,6 +145,23 @@ std::string Island::Missing() const {
   }
   return absl::StrCat(missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), " of ",
                       options_.place.size);
+}
+
+void Island::DropEnded() {
+  for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
+    if (admitted_[rank] == nullptr || admitted_[rank]->Receive(Duration(0)).ok()) continue;
+    options_.log.Info(absl::StrFormat("rank %d has ended again; waits for its next life", rank));
+    admitted_[rank].reset();
+  }
+}
+
+std::string Island::ReachedAt() const {
+  // Ranks on this host may have reached it through its name for itself, which Debian puts on the loopback.
+  for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
+    const std::string address = admitted_[rank]->local_address();
+    if (!IsLoopback({.host = address})) return address;
+  }
+  return admitted_[1]->local_address();
 }
 
 absl::Status Island::Gather() {
@@ -125,7 +174,8 @@ absl::Status Island::Gather() {
   const auto complete = [&] {
     return std::none_of(admitted_.begin() + 1, admitted_.end(), std::logical_not<>());
   };
-  while (!complete()) {
+  while (DropEnded(), !complete()) {
+    ATOLL_RETURN_IF_ERROR(CheckWait(Missing()));
     ATOLL_ASSIGN_OR_RETURN(auto socket, listener->Accept(Seconds(0.2), options_.timeout));
     if (socket != nullptr) ATOLL_RETURN_IF_ERROR(Admit(std::move(socket)));
     const MonoTime now = SteadyNow();
@@ -138,13 +188,14 @@ absl::Status Island::Gather() {
     says_so = now + kSaysSo;
     options_.log.Info("waits for " + Missing(), {{"at", PlaceText(place)}});
   }
+  const std::string own_address = ReachedAt();
   std::vector<std::unique_ptr<PeerLink>> links;
   for (uint32_t rank = 1; rank < place.size; ++rank) {
-    (void)admitted_[rank]->Send(FrameType::kWelcome, "");
+    (void)admitted_[rank]->Send(FrameType::kWelcome, own_address);
     links.push_back(std::make_unique<PeerLink>(std::move(admitted_[rank]), LinkTo(rank)));
   }
   followers_ = std::make_unique<Followers>(std::move(links));
-  return Connect(place.store_host);
+  return Connect(own_address);
 }
 
 absl::Status Island::Admit(std::unique_ptr<FrameSocket> socket) {
@@ -152,7 +203,13 @@ absl::Status Island::Admit(std::unique_ptr<FrameSocket> socket) {
   // A port scanner, or a rank that has ended again: nobody to answer.
   if (!frame.ok() || !frame->has_value() || (*frame)->type != FrameType::kHello) return absl::OkStatus();
   const auto facts = DecodeRankFacts((*frame)->body);
-  absl::Status agreed = facts.ok() ? CheckAgreement(options_.facts, *facts) : facts.status();
+  if (!facts.ok()) {
+    // Another program may have found the port, so the island waits on.
+    options_.log.Warning("refuses a connection: " + std::string(facts.status().message()));
+    (void)socket->Send(FrameType::kRefusal, std::string(facts.status().message()));
+    return absl::OkStatus();
+  }
+  absl::Status agreed = CheckAgreement(options_.facts, *facts);
   if (agreed.ok() && admitted_[facts->rank] != nullptr) {
     agreed = absl::InvalidArgumentError(absl::StrFormat(
         "rank %d is there twice, the second time as process %d on %s; give each process a rank of its own",
@@ -169,8 +226,28 @@ absl::Status Island::Admit(std::unique_ptr<FrameSocket> socket) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> Island::AddressOfFirst() {
+  const MonoTime deadline = SteadyNow() + patience();
+  MonoTime says_so = SteadyNow() + kSaysSo;
+  while (true) {
+    ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
+    auto address = store_->Get(kAddressKey, kLooksAgain);
+    if (!absl::IsDeadlineExceeded(address.status())) return address;
+    const MonoTime now = SteadyNow();
+    if (now >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrFormat("rank 0 has not come to %s within %g s, although the store is there: start rank 0 "
+                          "with the same address",
+                          PlaceText(options_.place), ToSeconds(patience())));
+    }
+    if (now < says_so) continue;
+    says_so = now + kSaysSo;
+    options_.log.Info("waits for rank 0", {{"at", PlaceText(options_.place)}});
+  }
+}
+
 absl::Status Island::Join() {
-  ATOLL_ASSIGN_OR_RETURN(const std::string address, store_->Get(kAddressKey, patience()));
+  ATOLL_ASSIGN_OR_RETURN(const std::string address, AddressOfFirst());
   const std::vector<std::string> parts = absl::StrSplit(address, '|');
   uint32_t port = 0;
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
@@ -180,16 +257,25 @@ absl::Status Island::Join() {
                          FrameSocket::Connect(parts[0], static_cast<uint16_t>(port), options_.timeout));
   ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
   const MonoTime deadline = SteadyNow() + patience() + kGreeting;
+  MonoTime says_so = SteadyNow() + kSaysSo;
+  std::string own_address = socket->local_address();
   while (true) {
-    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kSaysSo));
+    ATOLL_RETURN_IF_ERROR(CheckWait("the other ranks"));
+    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kLooksAgain));
     if (frame.has_value() && frame->type == FrameType::kRefusal) {
       return absl::InvalidArgumentError(frame->body);
     }
-    if (frame.has_value()) break;
-    if (SteadyNow() >= deadline) return absl::DeadlineExceededError("rank 0 does not begin; see its log");
+    if (frame.has_value()) {
+      // On rank 0's host: the others reach both at the same address.
+      if (IsLoopback({.host = own_address}) && !frame->body.empty()) own_address = frame->body;
+      break;
+    }
+    const MonoTime now = SteadyNow();
+    if (now >= deadline) return absl::DeadlineExceededError("rank 0 does not begin; see its log");
+    if (now < says_so) continue;
+    says_so = now + kSaysSo;
     options_.log.Info("waits for rank 0, which waits for the others", {{"at", PlaceText(options_.place)}});
   }
-  const std::string own_address = socket->local_address();
   first_ = std::make_unique<PeerLink>(std::move(socket), LinkTo(0));
   return Connect(own_address);
 }

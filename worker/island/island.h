@@ -34,6 +34,9 @@ struct IslandOptions {
   std::function<void(const absl::Status& cause)> on_broken;
   /// Rank 0: another rank was asked to end.
   std::function<void()> on_drain;
+  /// Whether this process was asked to end: Form looks at it each second, or every 5 s while it connects to
+  /// the store. Null: Form waits for the ranks all the same.
+  std::function<bool()> asked_to_end;
 };
 
 /// The ranks that one worker consists of, connected. Rank 0 has followers, the others have a link to it.
@@ -41,7 +44,7 @@ class Island {
  public:
   /// Waits for all ranks, and says every few seconds for which. Ranks on one host are waited for for the
   /// timeout, those on several for ten times as long. AlreadyExists: the port is in use. InvalidArgument: the
-  /// ranks do not agree (agreement.h). DeadlineExceeded: ranks are missing, named.
+  /// ranks do not agree (agreement.h). DeadlineExceeded: ranks are missing, named. Cancelled: asked to end.
   static absl::StatusOr<std::unique_ptr<Island>> Form(IslandOptions options);
 
   bool is_first() const { return options_.place.rank == 0; }
@@ -54,13 +57,20 @@ class Island {
  private:
   explicit Island(IslandOptions options) : options_(std::move(options)) {}
   absl::Status OpenStore();
+  absl::StatusOr<std::string> AddressOfFirst();
   static absl::Status CheckStorePort(const IslandPlace& place);
   absl::Status Gather();
   absl::Status Join();
+  /// Of the admitted ranks those whose process has ended: they may come again.
+  void DropEnded();
+  std::string ReachedAt() const;
+  absl::Status CreateGroup(const std::string& address);
   absl::Status Connect(const std::string& address);
   absl::Status Admit(std::unique_ptr<FrameSocket> socket);
   PeerLinkOptions LinkTo(uint32_t rank) const;
   Duration patience() const;
+  absl::Status NoStore(const absl::Status& cause) const;
+  absl::Status CheckWait(const std::string& what) const;
   std::string Missing() const;
 
   const IslandOptions options_;

@@ -13,6 +13,8 @@
 namespace atl {
 namespace {
 
+constexpr char kLoopback[] = "127.0.0.1";
+
 /// The variables of torchrun that a process has.
 class Variables {
  public:
@@ -42,9 +44,11 @@ absl::Status CheckRank(uint32_t rank, uint32_t size) {
 }
 
 absl::StatusOr<IslandRole> FromVariables(const Variables& variables) {
+  const bool supervised = variables.Has(kSupervisedVariable);
   std::vector<std::string> missing;
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-    if (!variables.Has(name)) missing.emplace_back(name);
+    if (!variables.Has(name) && !(supervised && std::string_view(name).starts_with("MASTER")))
+      missing.emplace_back(name);
   }
   if (!missing.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -53,25 +57,30 @@ absl::StatusOr<IslandRole> FromVariables(const Variables& variables) {
         absl::StrJoin(missing, ", ") + (missing.size() == 1 ? " is" : " are")));
   }
   IslandPlace place;
-  uint32_t port = 0;
   ATOLL_ASSIGN_OR_RETURN(place.rank, variables.Number("RANK"));
   ATOLL_ASSIGN_OR_RETURN(place.size, variables.Number("WORLD_SIZE"));
-  ATOLL_ASSIGN_OR_RETURN(port, variables.Number("MASTER_PORT"));
   ATOLL_RETURN_IF_ERROR(CheckRank(place.rank, place.size));
-  if (port < 1 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrFormat("MASTER_PORT is %d; a port is 1 to 65535", port));
-  }
   if (variables.Has("LOCAL_RANK")) {
     ATOLL_ASSIGN_OR_RETURN(place.local_rank, variables.Number("LOCAL_RANK"));
   }
   if (variables.Has("LOCAL_WORLD_SIZE")) {
     ATOLL_ASSIGN_OR_RETURN(place.local_size, variables.Number("LOCAL_WORLD_SIZE"));
   }
-  place.store_host = variables.Text("MASTER_ADDR");
-  place.store_port = static_cast<uint16_t>(port);
-  place.hosts_store = place.rank == 0 && variables.Text("TORCHELASTIC_USE_AGENT_STORE") != "True";
-  place.supervised = variables.Has(kSupervisedVariable);
-  place.attempt = variables.Text("TORCHELASTIC_RESTART_COUNT");
+  if (supervised) {
+    place.supervised = true;
+    place.store_file = variables.Text(kSupervisedVariable);
+    place.store_host = kLoopback;
+  } else {
+    uint32_t port = 0;
+    ATOLL_ASSIGN_OR_RETURN(port, variables.Number("MASTER_PORT"));
+    if (port < 1 || port > 65535) {
+      return absl::InvalidArgumentError(absl::StrFormat("MASTER_PORT is %d; a port is 1 to 65535", port));
+    }
+    place.store_host = variables.Text("MASTER_ADDR");
+    place.store_port = static_cast<uint16_t>(port);
+    place.hosts_store = place.rank == 0 && variables.Text("TORCHELASTIC_USE_AGENT_STORE") != "True";
+    place.attempt = variables.Text("TORCHELASTIC_RESTART_COUNT");
+  }
   if (place.size == 1) return IslandRole{};
   return IslandRole{.place = std::move(place)};
 }

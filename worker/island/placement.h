@@ -15,7 +15,7 @@ namespace atl {
 /// Ranks of one island at most. (Protocol: Capabilities.ranks.)
 inline constexpr uint32_t kMaxRanks = 1024;
 
-/// Marks the processes that a supervisor has started, which pass the other variables as torchrun does.
+/// Set for the processes that a supervisor has started, beside torchrun's variables: the file of their store.
 inline constexpr char kSupervisedVariable[] = "ATOLL_SUPERVISED_RANK";
 
 /// The options of atoll-worker that are about ranks.
@@ -36,8 +36,9 @@ struct IslandPlace {
   uint32_t local_size = 1;
   std::string store_host = {};  // where the ranks find each other; rank 0's host
   uint16_t store_port = 0;
-  bool hosts_store = false;  // this process does; false on rank 0 when torchrun's agent does
-  bool supervised = false;   // by a supervisor of ours, on one host
+  bool hosts_store = false;     // this process does; false on rank 0 when torchrun's agent does
+  bool supervised = false;      // by a supervisor of ours, on one host
+  std::string store_file = {};  // the store of supervised ranks, in place of a port
   std::string attempt = {};  // torchrun's count of restarts: a store that stays has keys of the life before
 };
 

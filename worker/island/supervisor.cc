@@ -1,20 +1,22 @@
 #include "worker/island/supervisor.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/errno.h"
 #include "common/exit_codes.h"
-#include "common/file_descriptor.h"
+#include "common/status.h"
 #include "worker/island/island.h"
 #include "worker/island/placement.h"
 #include "worker/island/rank_process.h"
@@ -27,23 +29,43 @@ constexpr Duration kOwnEnd = Seconds(2);  // for the others to name what they ha
 constexpr Duration kFirstPause = Seconds(0.5);
 constexpr Duration kLongestPause = Seconds(30);
 
-/// c10d's store cannot choose a port itself. Another process may take this one meanwhile: the island then
-/// does not form, and gets another port with the next start.
-uint16_t UnusedPort() {
-  const FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd.get(), any, size) != 0 || ::getsockname(fd.get(), any, &size) != 0) return 0;
-  return ntohs(address.sin_port);
-}
+/// A folder that only this user can read, for the file with which the ranks of one life find each other.
+/// Removed with this object. (c10d's other store is a port that everybody can reach.)
+class StoreFolder {
+ public:
+  StoreFolder() = default;
+  StoreFolder(const StoreFolder&) = delete;
+  StoreFolder& operator=(const StoreFolder&) = delete;
+  ~StoreFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+  absl::Status Make() {
+    std::error_code error;
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+    std::string name = (temporary / "atoll-ranks-XXXXXX").string();
+    if (error || ::mkdtemp(name.data()) == nullptr) {
+      return ErrnoToStatus(error ? error.value() : errno,
+                           absl::StrCat("making the folder ", name,
+                                        ", where ranks find each other (TMPDIR names another place)"));
+    }
+    path_ = name;
+    return absl::OkStatus();
+  }
+  std::string file() const { return path_ + "/store"; }
+
+ private:
+  std::string path_;
+};
 
 /// Why the ranks of one life are gone.
 struct LifeEnd {
   uint32_t rank = 0;  // that ended first, of those that did not only miss another
   RankEnd end;
+  bool silent = false;  // the others missed it while its process lived: it was frozen, or stuck
+
+  std::string Text() const { return silent ? "did not answer the others, and was killed" : end.Text(); }
 };
 
 /// The processes from their start until all have ended.
@@ -52,9 +74,9 @@ class Life {
   Life(const SupervisorOptions& options, Shutdown& shutdown) : options_(options), shutdown_(shutdown) {}
 
   absl::Status Start() {
-    const uint16_t port = UnusedPort();
+    ATOLL_RETURN_IF_ERROR(store_.Make());
     for (uint32_t rank = 0; rank < options_.ranks; ++rank) {
-      auto process = RankProcess::Start(rank, options_.arguments, EnvironmentOf(rank, port));
+      auto process = RankProcess::Start(rank, options_.arguments, EnvironmentOf(rank));
       if (!process.ok()) {
         KillAll();
         return process.status();
@@ -75,21 +97,25 @@ class Life {
       }
       NoteEnds();
       if (first_end_.has_value() && !kill_at.has_value()) kill_at = SteadyNow() + kOwnEnd;
-      if (kill_at.has_value() && SteadyNow() >= *kill_at) KillAll();
+      if (kill_at.has_value() && SteadyNow() >= *kill_at) {
+        NoteSilent();
+        KillAll();
+      }
     }
     for (RankProcess& process : processes_) process.ForwardLog(options_.log, /*all=*/true);
-    return cause_.value_or(*first_end_);
+    if (cause_.has_value()) return *cause_;
+    if (!silent_.has_value()) return *first_end_;
+    return {.rank = *silent_, .end = first_end_->end, .silent = true};
   }
 
  private:
-  std::vector<std::string> EnvironmentOf(uint32_t rank, uint16_t port) const {
+  std::vector<std::string> EnvironmentOf(uint32_t rank) const {
     std::vector<std::string> variables;
     for (char* const* one = options_.environment; *one != nullptr; ++one) variables.emplace_back(*one);
     const std::string size = absl::StrCat(options_.ranks);
     for (const std::string& own :
          {absl::StrCat("RANK=", rank), absl::StrCat("LOCAL_RANK=", rank), "WORLD_SIZE=" + size,
-          "LOCAL_WORLD_SIZE=" + size, std::string("MASTER_ADDR=127.0.0.1"),
-          absl::StrCat("MASTER_PORT=", port), absl::StrCat(kSupervisedVariable, "=1")}) {
+          "LOCAL_WORLD_SIZE=" + size, absl::StrCat(kSupervisedVariable, "=", store_.file())}) {
       std::erase_if(variables, [&](const std::string& given) {
         return given.compare(0, given.find('='), own, 0, own.find('=')) == 0;
       });
@@ -123,6 +149,14 @@ class Life {
     }
   }
 
+  /// Whom the others miss, if they have all ended for that.
+  void NoteSilent() {
+    if (killing_ || cause_.has_value()) return;
+    const auto found =
+        std::ranges::find_if(processes_, [](const RankProcess& process) { return process.running(); });
+    if (found != processes_.end()) silent_ = found->rank();
+  }
+
   void KillAll() {
     killing_ = true;
     for (const RankProcess& process : processes_) process.Signal(SIGKILL);
@@ -130,9 +164,11 @@ class Life {
 
   const SupervisorOptions& options_;
   Shutdown& shutdown_;
+  StoreFolder store_;  // outlives the processes, which write in it when they end
   std::vector<RankProcess> processes_;
   std::optional<LifeEnd> first_end_;
   std::optional<LifeEnd> cause_;
+  std::optional<uint32_t> silent_;
   bool signalled_ = false;
   bool killing_ = false;
 };
@@ -161,7 +197,7 @@ int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
     }
     if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
     if (SteadyNow() - begin >= options.settled) restarts = 0;
-    const LogFields fields = {{"rank", end.rank}, {"cause", end.end.Text()}};
+    const LogFields fields = {{"rank", end.rank}, {"cause", end.Text()}};
     if (restarts == options.max_restarts) {
       options.log.Error(
           absl::StrCat("a rank was lost again after ", restarts,

@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_MODELS_GPT_H_
 #define ATOLL_WORKER_MODELS_GPT_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "core/gpt_shape.h"
@@ -10,6 +8,7 @@
 #include "worker/models/reading.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

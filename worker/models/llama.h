@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_MODELS_LLAMA_H_
 #define ATOLL_WORKER_MODELS_LLAMA_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +9,7 @@
 #include "worker/models/reading.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/rotary.h"
 
 namespace atl {

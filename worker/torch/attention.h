@@ -1,11 +1,10 @@
 #ifndef ATOLL_WORKER_TORCH_ATTENTION_H_
 #define ATOLL_WORKER_TORCH_ATTENTION_H_
 
-#include <torch/torch.h>
-
 #include <cstddef>
 
 #include "worker/torch/key_value_cache.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,14 +1,13 @@
 #ifndef ATOLL_WORKER_TORCH_BATCH_TENSORS_H_
 #define ATOLL_WORKER_TORCH_BATCH_TENSORS_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "worker/data/batches.h"
 #include "worker/torch/document_layout.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,5 +1,6 @@
 // RankGroup and RankStore on c10d. Compiled where LibTorch has Gloo or NCCL, and the headers are there
 // (cmake/AtollRanks.cmake); elsewhere no_rank_group.cc takes its place.
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #ifdef USE_C10D_GLOO
@@ -8,17 +9,18 @@
 #ifdef USE_C10D_NCCL
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
-#include <torch/torch.h>
 
 #include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "worker/torch/device.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/rank_backend.h"
 #include "worker/torch/rank_collectives.h"
 #include "worker/torch/torch_features.h"
@@ -221,6 +223,13 @@ absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c
 absl::Status CheckRankSupport() { return absl::OkStatus(); }
 
 absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions& options) {
+  if (!options.file.empty()) {
+    return CatchTorch(options.file, [&]() -> absl::StatusOr<std::shared_ptr<RankStore>> {
+      constexpr int kNobodyRemovesIt = -1;
+      return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(
+          options.prefix, c10::make_intrusive<c10d::FileStore>(options.file, kNobodyRemovesIt)));
+    });
+  }
   const std::string place = absl::StrCat(options.host, ":", options.port);
   try {
     c10d::TCPStoreOptions store;
@@ -232,9 +241,10 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
         options.prefix, c10::make_intrusive<c10d::TCPStore>(options.host, store)));
   } catch (...) {
     const absl::Status why = StatusFromTorchException(place, "");
-    if (!options.hosts_store) return absl::UnavailableError(why.message());
+    const bool in_use = absl::StrContains(why.message(), "in use");
+    if (!options.hosts_store || !in_use) return absl::UnavailableError(why.message());
     return absl::AlreadyExistsError(
-        absl::StrFormat("rank 0 cannot host the store of its island at %s: %s. Another process may use the "
+        absl::StrFormat("rank 0 cannot host the store of its island at %s: %s. Another process uses the "
                         "port: end it, or give all ranks another one (MASTER_PORT, or --island HOST:PORT)",
                         place, std::string(why.message())));
   }

@@ -1,5 +1,6 @@
 #include "worker/torch/device.h"
 
+#include <torch/cuda.h>
 #include <torch/version.h>
 
 #include "absl/strings/numbers.h"

@@ -1,11 +1,10 @@
 #ifndef ATOLL_WORKER_TORCH_DEVICE_H_
 #define ATOLL_WORKER_TORCH_DEVICE_H_
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,9 +1,8 @@
 #ifndef ATOLL_WORKER_TORCH_DEVICE_QUEUES_H_
 #define ATOLL_WORKER_TORCH_DEVICE_QUEUES_H_
 
-#include <torch/torch.h>
-
 #include "worker/cuda/device_queue.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/step_graph.h"
 
 namespace atl {

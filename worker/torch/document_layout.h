@@ -1,7 +1,7 @@
 #ifndef ATOLL_WORKER_TORCH_DOCUMENT_LAYOUT_H_
 #define ATOLL_WORKER_TORCH_DOCUMENT_LAYOUT_H_
 
-#include <torch/torch.h>
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

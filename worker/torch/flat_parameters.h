@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_TORCH_FLAT_PARAMETERS_H_
 #define ATOLL_WORKER_TORCH_FLAT_PARAMETERS_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/fragment_plan.h"
 #include "core/manifest.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

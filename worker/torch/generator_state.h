@@ -1,12 +1,11 @@
 #ifndef ATOLL_WORKER_TORCH_GENERATOR_STATE_H_
 #define ATOLL_WORKER_TORCH_GENERATOR_STATE_H_
 
-#include <torch/torch.h>
-
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "worker/torch/libtorch.h"
 
 // The state of LibTorch's default generator of a device, as bytes. Functions throw what LibTorch throws.
 

@@ -1,13 +1,12 @@
 #ifndef ATOLL_WORKER_TORCH_GRADIENT_EXCHANGE_H_
 #define ATOLL_WORKER_TORCH_GRADIENT_EXCHANGE_H_
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "worker/torch/flat_parameters.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/rank_collectives.h"
 #include "worker/torch/rank_slices.h"
 

@@ -1,11 +1,10 @@
 #ifndef ATOLL_WORKER_TORCH_HEAD_LOSS_H_
 #define ATOLL_WORKER_TORCH_HEAD_LOSS_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "core/run_options.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_TORCH_INNER_OPTIMIZER_H_
 #define ATOLL_WORKER_TORCH_INNER_OPTIMIZER_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +10,7 @@
 #include "absl/status/status.h"
 #include "core/run_options.h"
 #include "worker/torch/flat_parameters.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/rank_collectives.h"
 #include "worker/torch/rank_slices.h"
 #include "worker/torch/update_kernels.h"

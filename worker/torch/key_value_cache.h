@@ -1,11 +1,11 @@
 #ifndef ATOLL_WORKER_TORCH_KEY_VALUE_CACHE_H_
 #define ATOLL_WORKER_TORCH_KEY_VALUE_CACHE_H_
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_TORCH_LANGUAGE_MODEL_H_
 #define ATOLL_WORKER_TORCH_LANGUAGE_MODEL_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 
@@ -14,6 +12,7 @@
 #include "worker/torch/document_layout.h"
 #include "worker/torch/flat_parameters.h"
 #include "worker/torch/key_value_cache.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

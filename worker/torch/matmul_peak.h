@@ -1,9 +1,8 @@
 #ifndef ATOLL_WORKER_TORCH_MATMUL_PEAK_H_
 #define ATOLL_WORKER_TORCH_MATMUL_PEAK_H_
 
-#include <torch/torch.h>
-
 #include "core/run_options.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

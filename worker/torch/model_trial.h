@@ -1,12 +1,11 @@
 #ifndef ATOLL_WORKER_TORCH_MODEL_TRIAL_H_
 #define ATOLL_WORKER_TORCH_MODEL_TRIAL_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,10 +1,10 @@
 #ifndef ATOLL_WORKER_TORCH_RANK_COLLECTIVES_H_
 #define ATOLL_WORKER_TORCH_RANK_COLLECTIVES_H_
 
-#include <torch/torch.h>
-
 #include <memory>
 #include <span>
+
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -25,13 +25,16 @@ struct RankStoreOptions {
   uint16_t port = 0;
   bool hosts_store = false;  // this process is the store
   std::string prefix;        // of all keys
+  std::string file = {};     // in place of host and port: ranks of one host share it, and nobody listens
   Duration timeout = Seconds(60);
 };
 
-/// The key-value store where ranks find each other (c10d's TCPStore, as torchrun has it). Thread-safe.
+/// The key-value store where ranks find each other: c10d's TCPStore, as torchrun has it, or its FileStore.
+/// Thread-safe.
 class RankStore {
  public:
-  /// Unavailable: the port is in use (when this process hosts it), or nobody answered within the timeout.
+  /// AlreadyExists: the port is in use (when this process hosts it). Unavailable: nobody answered within the
+  /// timeout, or the host's name is not known.
   static absl::StatusOr<std::shared_ptr<RankStore>> Open(const RankStoreOptions& options);
 
   virtual ~RankStore() = default;

@@ -1,9 +1,9 @@
 #ifndef ATOLL_WORKER_TORCH_RECOMPUTE_H_
 #define ATOLL_WORKER_TORCH_RECOMPUTE_H_
 
-#include <torch/torch.h>
-
 #include <functional>
+
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,11 +1,10 @@
 #ifndef ATOLL_WORKER_TORCH_ROTARY_H_
 #define ATOLL_WORKER_TORCH_ROTARY_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "core/llama_options.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -1,13 +1,12 @@
 #ifndef ATOLL_WORKER_TORCH_STEP_NUMBERS_H_
 #define ATOLL_WORKER_TORCH_STEP_NUMBERS_H_
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "common/clock.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/step_totals.h"
 
 namespace atl {

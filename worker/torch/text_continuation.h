@@ -1,14 +1,13 @@
 #ifndef ATOLL_WORKER_TORCH_TEXT_CONTINUATION_H_
 #define ATOLL_WORKER_TORCH_TEXT_CONTINUATION_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <vector>
 
 #include "core/token_width.h"
 #include "worker/torch/key_value_cache.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

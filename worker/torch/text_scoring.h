@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_TORCH_TEXT_SCORING_H_
 #define ATOLL_WORKER_TORCH_TEXT_SCORING_H_
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "worker/torch/language_model.h"
+#include "worker/torch/libtorch.h"
 #include "worker/torch/token_scores.h"
 
 namespace atl {

@@ -1,8 +1,6 @@
 #ifndef ATOLL_WORKER_TORCH_TORCH_STATUS_H_
 #define ATOLL_WORKER_TORCH_TORCH_STATUS_H_
 
-#include <torch/torch.h>
-
 #include <exception>
 #include <new>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "worker/torch/libtorch.h"
 
 namespace atl {
 

@@ -46,12 +46,14 @@ TEST(PlacementTest, RanksOnOneHostAreSupervised) {
 }
 
 TEST(PlacementTest, ASupervisedProcessIsARankAlthoughItHasTheOption) {
-  Variables variables = Torchrun();
-  variables[kSupervisedVariable] = "1";
+  const Variables variables = {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {kSupervisedVariable, "/tmp/f/store"}};
   const auto role = FindIslandRole({.ranks = 4}, Of(variables));
   ASSERT_TRUE(role.ok()) << role.status();
   EXPECT_FALSE(role->supervises);
   EXPECT_TRUE(role->place->supervised);
+  EXPECT_EQ(role->place->rank, 1u);
+  EXPECT_EQ(role->place->store_file, "/tmp/f/store");
+  EXPECT_FALSE(role->place->hosts_store);
 }
 
 TEST(PlacementTest, TorchrunsVariables) {

@@ -83,7 +83,8 @@ RankFacts Facts(uint32_t rank) {
           .version = "1.0 (abc)",
           .torch = "1.13.1",
           .device = "cpu",
-          .dataset = "d1"};
+          .dataset = "d1",
+          .name = "alpha"};
 }
 
 std::string Disagreement(const RankFacts& other) {
@@ -96,6 +97,12 @@ TEST(AgreementTest, EqualRanksAgree) {
   const auto facts = DecodeRankFacts(EncodeRankFacts(Facts(1)));
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_TRUE(CheckAgreement(Facts(0), *facts).ok());
+}
+
+TEST(AgreementTest, OnlyRankZeroNeedsTheWorkersName) {
+  RankFacts other = Facts(1);
+  other.name = "";
+  EXPECT_TRUE(CheckAgreement(Facts(0), other).ok());
 }
 
 TEST(AgreementTest, NamesWhatDiffersAndBothValues) {
@@ -117,6 +124,9 @@ TEST(AgreementTest, NamesWhatDiffersAndBothValues) {
   other.dataset = "d2";
   EXPECT_THAT(Disagreement(other),
               AllOf(HasSubstr("fingerprint"), HasSubstr("d1"), HasSubstr("d2"), HasSubstr("--data")));
+  other = Facts(1);
+  other.name = "beta";
+  EXPECT_THAT(Disagreement(other), AllOf(HasSubstr("name"), HasSubstr("alpha"), HasSubstr("beta")));
   EXPECT_THAT(Disagreement(Facts(0)), HasSubstr("none of the ranks 1 to 1"));
 }
 
