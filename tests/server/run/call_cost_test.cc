@@ -132,9 +132,9 @@ TEST_P(CallCostTest, OfOneWorkerDoesNotGrowWithTheMembers) {
   RecordProperty("microseconds_of_1000", std::to_string(of_thousand * 1e6));
   std::printf("calls of one worker in a round: %.1f us of 10 members, %.1f us of 1000\n", of_ten * 1e6,
               of_thousand * 1e6);
-  // Names are looked up in trees, and one leaves a list of those that are waited for. By the number of
-  // members it would be a hundred times.
-  EXPECT_LT(of_thousand, 5 * of_ten);
+  // By the number of members it would be a hundred times. Names are looked up in trees, which no cache holds
+  // with a thousand members: 2 to 6 times were seen, the latter beside other programs.
+  EXPECT_LT(of_thousand, 20 * of_ten);
 }
 
 INSTANTIATE_TEST_SUITE_P(Data, CallCostTest, testing::Values(DataMode::kLocal, DataMode::kShared));
