@@ -4,6 +4,7 @@
 #
 #   kind       for
 #   base       libraries: the standard library and Abseil
+#   core       the same, for code with the options of core
 #   rpc        what includes gRPC and the generated messages
 #   cli        programs and commands: rpc, CLI11, nlohmann::json
 #   test       GoogleTest programs
@@ -24,17 +25,21 @@ set(ATOLL_PCH_PROGRAM <CLI/CLI.hpp> <nlohmann/json.hpp>)
 set(ATOLL_PCH_GTEST <gmock/gmock.h> <gtest/gtest.h>)
 
 set(ATOLL_PCH_base_HEADERS ${ATOLL_PCH_STANDARD} ${ATOLL_PCH_ABSEIL})
+set(ATOLL_PCH_core_HEADERS ${ATOLL_PCH_base_HEADERS})
 set(ATOLL_PCH_rpc_HEADERS ${ATOLL_PCH_base_HEADERS} ${ATOLL_PCH_GRPC})
 set(ATOLL_PCH_cli_HEADERS ${ATOLL_PCH_rpc_HEADERS} ${ATOLL_PCH_PROGRAM})
 set(ATOLL_PCH_test_HEADERS ${ATOLL_PCH_base_HEADERS} ${ATOLL_PCH_GTEST})
 set(ATOLL_PCH_test_rpc_HEADERS ${ATOLL_PCH_rpc_HEADERS} ${ATOLL_PCH_GTEST} <nlohmann/json.hpp>)
-set(ATOLL_PCH_torch_HEADERS <torch/torch.h>)
+set(ATOLL_PCH_torch_HEADERS <torch/autograd.h> <torch/types.h> <torch/utils.h>)  # worker/torch/libtorch.h
 
 set(ATOLL_PCH_rpc_LIBRARIES atoll::protos_gen)
 set(ATOLL_PCH_cli_LIBRARIES atoll::protos_gen CLI11::CLI11 nlohmann_json::nlohmann_json)
 set(ATOLL_PCH_test_LIBRARIES GTest::gmock)
 set(ATOLL_PCH_test_rpc_LIBRARIES atoll::protos_gen GTest::gmock nlohmann_json::nlohmann_json)
 set(ATOLL_PCH_torch_LIBRARIES ${TORCH_LIBRARIES})
+
+# Of loops over tensors (core/CMakeLists.txt).
+set(ATOLL_LOOP_OPTIONS -fno-math-errno -fno-trapping-math $<$<NOT:$<CONFIG:Debug>>:-O3>)
 
 # A precompiled header fits only code that is compiled with the same options, so these are made equal for all.
 function(_atoll_prepare_pch_target target kind)
@@ -43,6 +48,9 @@ function(_atoll_prepare_pch_target target kind)
     # CMake would give programs -fPIE where libraries have -fPIC.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  if(kind STREQUAL core AND target STREQUAL "atoll_pch_core")
+    target_compile_options(${target} PRIVATE ${ATOLL_LOOP_OPTIONS})
   endif()
   # Our programs are what is tested and measured, not the code of their tests: with less optimisation that compiles a fifth
   # faster, and twice as fast with a sanitizer. Set by kind, not by folder: g++ 13 and later refuse a precompiled header

@@ -160,7 +160,7 @@ std::string RopeContradiction(const Json& config) {
   return "";
 }
 
-absl::Status Wrong(std::string_view source, const std::string& what) {
+absl::Status WrongConfigFile(std::string_view source, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(source), ": ", what));
 }
 
@@ -200,15 +200,16 @@ std::vector<int64_t> IdsIn(const Json& json, const char* name, uint32_t vocabula
 
 absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::string_view source) {
   const auto config = ParseBoundedJson(text, kHfConfigBounds);
-  if (!config.ok()) return Wrong(source, std::string(config.status().message()));
-  if (!config->is_object()) return Wrong(source, "is not a JSON object");
+  if (!config.ok()) return WrongConfigFile(source, std::string(config.status().message()));
+  if (!config->is_object()) return WrongConfigFile(source, "is not a JSON object");
   const Json* const type = JsonAt(*config, "model_type");
   if (type == nullptr || *type != layout.model_type) {
-    return Wrong(source, absl::StrFormat("model_type is %s; the run's model is a '%s'",
-                                         type == nullptr ? "missing" : Shown(*type), layout.model_type));
+    return WrongConfigFile(source,
+                           absl::StrFormat("model_type is %s; the run's model is a '%s'",
+                                           type == nullptr ? "missing" : Shown(*type), layout.model_type));
   }
   const std::string rope = RopeContradiction(*config);
-  if (!rope.empty()) return Wrong(source, rope);
+  if (!rope.empty()) return WrongConfigFile(source, rope);
   std::vector<std::string> contradictions;
   for (const HfField& field : layout.fields) {
     if (field.setting.empty()) continue;
@@ -216,7 +217,7 @@ absl::Status CheckHfConfig(std::string_view text, const HfLayout& layout, std::s
     if (!contradiction.empty()) contradictions.push_back(std::move(contradiction));
   }
   if (contradictions.empty()) return absl::OkStatus();
-  return Wrong(source, absl::StrJoin(contradictions, ". Also: "));
+  return WrongConfigFile(source, absl::StrJoin(contradictions, ". Also: "));
 }
 
 HfTokenIds TokenIdsOf(std::string_view text, uint32_t vocabulary) {

@@ -9,8 +9,6 @@
 namespace atl {
 namespace {
 
-using Fields = std::vector<HfField>;
-
 HfValue Number(uint32_t value) { return int64_t{value}; }
 
 // Of Qwen2Config and Qwen3Config. A Llama's are one of each head, and the width divided by the heads.
@@ -18,7 +16,7 @@ constexpr uint32_t kQwenKeyValueHeads = 32;
 constexpr uint32_t kQwen3HeadDim = 128;
 
 /// Widths and counts, which every file says: transformers' defaults are those of some large model.
-void AddSizes(const LlamaOptions& options, const std::string& model_type, Fields& fields) {
+void AddSizes(const LlamaOptions& options, const std::string& model_type, std::vector<HfField>& fields) {
   const auto add = [&](const char* name, uint32_t value, const char* setting) {
     fields.push_back(
         {.names = {name}, .value = Number(value), .setting = absl::StrCat("model.llama.", setting)});
@@ -48,7 +46,7 @@ void AddSizes(const LlamaOptions& options, const std::string& model_type, Fields
 }
 
 /// Written in the form of before transformers 5. Readers that do not know the newer one take theta for 10000.
-void AddRotaryPositions(const LlamaOptions& options, Fields& fields) {
+void AddRotaryPositions(const LlamaOptions& options, std::vector<HfField>& fields) {
   fields.push_back({.names = {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"},
                     .value = options.rope_theta,
                     .setting = "model.llama.rope_theta",
@@ -80,7 +78,7 @@ void AddRotaryPositions(const LlamaOptions& options, Fields& fields) {
   add("original_max_position_embeddings", Number(scaling.original_context), "original_context");
 }
 
-void AddRest(const LlamaOptions& options, const std::string& model_type, Fields& fields) {
+void AddRest(const LlamaOptions& options, const std::string& model_type, std::vector<HfField>& fields) {
   const auto add = [&](const char* name, HfValue value, const char* setting, HfValue absent) {
     fields.push_back(
         {.names = {name}, .value = std::move(value), .setting = setting, .absent = std::move(absent)});

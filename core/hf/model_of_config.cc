@@ -141,7 +141,7 @@ LlamaOptions LlamaOf(Fields& fields, const std::string& type) {
           .qk_norm = type == "qwen3"};
 }
 
-absl::Status Wrong(std::string_view source, const std::string& what) {
+absl::Status WrongConfig(std::string_view source, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(source), ": ", what));
 }
 
@@ -155,10 +155,10 @@ absl::StatusOr<ModelOptions> ReadModel(const Json& config, std::string_view sour
   } else if (type == "llama" || type == "qwen2" || type == "qwen3") {
     model = ModelOptions(LlamaOf(fields, type));
   } else {
-    return Wrong(source, absl::StrFormat("model_type is '%s'; gpt2, llama, qwen2 and qwen3 are known",
-                                         ForeignName(type)));
+    return WrongConfig(source, absl::StrFormat("model_type is '%s'; gpt2, llama, qwen2 and qwen3 are known",
+                                               ForeignName(type)));
   }
-  if (!fields.problem().empty()) return Wrong(source, fields.problem());
+  if (!fields.problem().empty()) return WrongConfig(source, fields.problem());
   return model;
 }
 
@@ -166,14 +166,14 @@ absl::StatusOr<ModelOptions> ReadModel(const Json& config, std::string_view sour
 
 absl::StatusOr<ModelOptions> ModelOfHfConfig(std::string_view text, std::string_view source) {
   const auto config = ParseBoundedJson(text, kHfConfigBounds);
-  if (!config.ok()) return Wrong(source, std::string(config.status().message()));
+  if (!config.ok()) return WrongConfig(source, std::string(config.status().message()));
   ATOLL_ASSIGN_OR_RETURN(const ModelOptions model, ReadModel(*config, source));
   const auto shape = ShapeOf(model);
   if (const auto problem = shape->FindProblem()) {
-    return Wrong(source, absl::StrCat(shape->section(), ".", problem->setting, ": ", problem->text));
+    return WrongConfig(source, absl::StrCat(shape->section(), ".", problem->setting, ": ", problem->text));
   }
   const std::optional<HfLayout> layout = HfLayoutOf(model);
-  if (!layout) return Wrong(source, "transformers has no such model");
+  if (!layout) return WrongConfig(source, "transformers has no such model");
   ATOLL_RETURN_IF_ERROR(CheckHfConfig(text, *layout, source));
   return model;
 }

@@ -18,7 +18,7 @@ constexpr JsonBounds kIndexBounds = {.depth = 4, .values = 2 * kMaxTensors + 100
 constexpr size_t kMaxFileName = 255;
 constexpr char kFileEnd[] = ".safetensors";
 
-absl::Status Wrong(std::string_view source, const std::string& what) {
+absl::Status WrongIndex(std::string_view source, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(std::string(source), ": ", what));
 }
 
@@ -32,28 +32,29 @@ bool IsPlainName(std::string_view name) {
 
 absl::StatusOr<ShardIndex> ParseShardIndex(std::string_view text, std::string_view source) {
   const auto json = ParseBoundedJson(text, kIndexBounds);
-  if (!json.ok()) return Wrong(source, std::string(json.status().message()));
+  if (!json.ok()) return WrongIndex(source, std::string(json.status().message()));
   if (!json->is_object() || !json->contains("weight_map") || !(*json)["weight_map"].is_object()) {
-    return Wrong(source, "has no object 'weight_map', which names the file of each tensor");
+    return WrongIndex(source, "has no object 'weight_map', which names the file of each tensor");
   }
   ShardIndex index;
   for (const auto& [tensor, file] : (*json)["weight_map"].items()) {
     if (tensor.empty() || tensor.size() > kMaxTensorName) {
-      return Wrong(source, absl::StrFormat("tensor '%s' has an empty or overlong name", ForeignName(tensor)));
+      return WrongIndex(source,
+                        absl::StrFormat("tensor '%s' has an empty or overlong name", ForeignName(tensor)));
     }
     if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
       const std::string shown = file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-      return Wrong(source,
-                   absl::StrFormat("tensor '%s' is in %s, which is not the name of a safetensors file "
-                                   "in the folder of the index",
-                                   ForeignName(tensor), ForeignName(shown)));
+      return WrongIndex(source,
+                        absl::StrFormat("tensor '%s' is in %s, which is not the name of a safetensors file "
+                                        "in the folder of the index",
+                                        ForeignName(tensor), ForeignName(shown)));
     }
     index[file.get<std::string>()].push_back(tensor);
     if (index.size() > kMaxHfShards) {
-      return Wrong(source, absl::StrFormat("names more than %d files", kMaxHfShards));
+      return WrongIndex(source, absl::StrFormat("names more than %d files", kMaxHfShards));
     }
   }
-  if (index.empty()) return Wrong(source, "names no tensor");
+  if (index.empty()) return WrongIndex(source, "names no tensor");
   return index;
 }
 

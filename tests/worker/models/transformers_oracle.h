@@ -1,10 +1,10 @@
 #ifndef ATOLL_TESTS_WORKER_MODELS_TRANSFORMERS_ORACLE_H_
 #define ATOLL_TESTS_WORKER_MODELS_TRANSFORMERS_ORACLE_H_
 
-#include <torch/torch.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "worker/torch/libtorch.h"
 
 // Hugging Face's transformers, in the Python of scripts/interop.sh.
 

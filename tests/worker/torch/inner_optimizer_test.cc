@@ -1,6 +1,8 @@
 #include "worker/torch/inner_optimizer.h"
 
 #include <gtest/gtest.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim.h>
 
 #include <cmath>
 #include <memory>

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
+#include "worker/torch/libtorch.h"
 #include "worker/torch/torch_status.h"
 
 namespace atl {
