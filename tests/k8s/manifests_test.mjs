@@ -297,6 +297,11 @@ function notesFetchTheOperatorsCertificate() {
   fs.rmSync(folder, {recursive: true});
 }
 
+/** The coordinator of a release takes as many ranks as the release's workers have. */
+async function theRanksOfAReleaseJoin() {
+  for (const ranks of [8, 9, 64]) expect(`${ranks} ranks fit together`, await problems(template(chart, ...local, '--set', `worker.ranks=${ranks}`)));
+}
+
 function badValuesAreRefused() {
   helm('lint', '--strict', chart, ...local);
   const bad = ['worker.replicas=-1', 'worker.replica=3', 'worker.kind=Deployment', 'worker.image=:tag', 'worker.gpus=8',
@@ -384,6 +389,7 @@ await componentsGoWithTheJob();
 await rulesAreThoseOfTheFile();
 dashboardsLoadByThemselves();
 await aReleaseByAnotherName();
+await theRanksOfAReleaseJoin();
 badValuesAreRefused();
 await breaksAreFound();
 console.log(failures ? `${failures} complaints` : 'all is well');

@@ -54,6 +54,26 @@ export const mutations = [
    words: 'its ranks meet at atoll-worker-0-0.atoll-worker'},
   {title: 'no name of a rank that is not ready', rendering: 'overlays/ranks', change: get => { delete get('Service', 'atoll-worker').spec.publishNotReadyAddresses; },
    words: 'names no pod that is not ready'},
+  {title: 'ranks that are not the indices of their pods', rendering: 'overlays/ranks',
+   change: get => { program(get('StatefulSet', 'atoll-worker-1')).env.find(v => v.name === 'ATOLL_RANK').valueFrom.fieldRef.fieldPath = 'metadata.name'; },
+   words: 'and not the indices of its pods'},
+  {title: 'more ranks than the coordinator takes', rendering: 'overlays/ranks',
+   change: get => {
+     const set = get('StatefulSet', 'atoll-worker-1');
+     set.spec.replicas = 9;
+     program(set).args.push('--world-size=9');
+   },
+   words: 'has 9 ranks, and the coordinator takes at most 8 (--max-ranks)'},
+  {title: 'an island that cannot be applied alone', rendering: 'overlays/ranks',
+   change: get => { get('StatefulSet', 'atoll-worker-1').metadata.labels['atoll/worker'] = 'atoll-worker-0'; }, words: 'no label atoll/worker names it'},
+  {title: 'no shared memory between GPUs', rendering: 'overlays/ranks',
+   change: get => { delete pod(get('StatefulSet', 'atoll-worker-1')).volumes.find(v => v.name === 'shared-memory').emptyDir.medium; },
+   words: 'has 64 MiB of shared memory'},
+  {title: 'ranks shut out', rendering: 'overlays/ranks', change: get => { delete get('NetworkPolicy', 'atoll-worker-ranks').spec.ingress; },
+   words: 'StatefulSet/atoll-worker-1: no policy lets its ranks in to each other'},
+  {title: 'ranks shut in', rendering: 'overlays/ranks',
+   change: get => { get('NetworkPolicy', 'atoll-worker-ranks').spec.egress[0].ports = [{protocol: 'TCP', port: 29500}]; },
+   words: 'StatefulSet/atoll-worker-1: no policy lets its ranks out to each other'},
   {title: 'a file outside every volume', change: get => { program(worker(get)).args.push('--state-dir=/var/state'); }, words: 'no volume is mounted there'},
   {title: 'a volume that nobody mounts', change: get => { program(worker(get)).volumeMounts.pop(); }, words: 'nobody mounts the volume tmp'},
   {title: 'a variable that is not there', change: get => { program(worker(get)).env.shift(); }, words: 'no such variable'},

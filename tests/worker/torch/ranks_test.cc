@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/bind_address.h"
 #include "tests/worker/torch/free_port.h"
+#include "tests/worker/torch/rank_threads.h"
 #include "tests/worker/torch/tiny_run.h"
 #include "worker/torch/rank_group.h"
 #include "worker/torch/torch_replica.h"
@@ -26,34 +24,10 @@ using ::testing::HasSubstr;
 using testing::Parameters;
 using testing::TinyDataset;
 using testing::TinyReplica;
+using testing::WithRanks;
 
 constexpr int kSteps = 20;
 constexpr uint32_t kEvaluated = 48;  // sequences
-
-/// Runs `body` on each rank of a group.
-void WithRanks(uint32_t size, const std::function<void(RankGroup&)>& body) {
-  const uint16_t port = FreePort();
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto store = RankStore::Open({.host = "127.0.0.1",
-                                          .port = port,
-                                          .hosts_store = rank == 0,
-                                          .prefix = "t",
-                                          .timeout = Seconds(30)});
-      ASSERT_TRUE(store.ok()) << store.status();
-      const auto group = RankGroup::Create(
-          *store,
-          {.rank = rank, .size = size, .address = "127.0.0.1", .timeout = Seconds(30), .on_broken = {}});
-      ASSERT_TRUE(group.ok()) << group.status();
-      body(**group);
-      // The store must outlive the other ranks' last calls.
-      double done = 1;
-      ASSERT_TRUE((*group)->BroadcastFromFirst(std::span(reinterpret_cast<float*>(&done), 1)).ok());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 TorchReplicaOptions LlamaReplica(const std::string& dataset) {
   TorchReplicaOptions options = TinyReplica(dataset);

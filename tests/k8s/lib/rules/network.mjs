@@ -113,8 +113,21 @@ function wayToTheCoordinator(cluster, complain) {
   }
 }
 
+/** The ranks of an island call each other on ports that the system chooses. */
+function waysBetweenRanks(cluster, complain) {
+  for (const workload of cluster.workloads.filter(w => flagOf(cluster.programOf(w), 'island') !== undefined)) {
+    const say = text => complain(`${workload.kind}/${workload.metadata.name}: ${text}`);
+    const labels = workload.spec.template.metadata.labels;
+    if (!allowed(cluster, workload, undefined, workload)) say('no policy lets its ranks in to each other');
+    const out = cluster.ofKind('NetworkPolicy').filter(p => matches(p.spec.podSelector, labels)).flatMap(p => p.spec.egress ?? [])
+        .some(rule => !rule.ports && rule.to?.some(p => p.podSelector && !p.namespaceSelector && matches(p.podSelector, labels)));
+    if (!out) say('no policy lets its ranks out to each other');
+  }
+}
+
 export function networkRules(cluster, complain) {
   services(cluster, complain);
   policies(cluster, complain);
   wayToTheCoordinator(cluster, complain);
+  waysBetweenRanks(cluster, complain);
 }

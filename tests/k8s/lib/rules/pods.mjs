@@ -120,7 +120,9 @@ function leaving(workload, container, say) {
   if (ready && JSON.stringify(probe) !== JSON.stringify(['test', '-f', ready])) say(`--ready-file=${ready} is not what its probe looks at`);
 }
 
-/** The pods of an island meet at pod 0 before any of them is ready, and are replaced together. */
+const MOST_RANKS = 8;  // of a coordinator without --max-ranks
+
+/** The pods of an island meet at pod 0 before any of them is ready, are replaced together, and are as many as the coordinator takes. */
 function ranks(cluster, workload, program, say) {
   const place = flagOf(program, 'island');
   if (place === undefined) return;
@@ -131,6 +133,14 @@ function ranks(cluster, workload, program, say) {
   if (podManagementPolicy !== 'Parallel') say('starts rank 1 when rank 0 is ready, which waits for rank 1');
   if (updateStrategy?.type !== 'OnDelete') say('is updated pod by pod, and ranks of two versions do not train together');
   if (!cluster.get('Service', serviceName)?.spec.publishNotReadyAddresses) say(`the service ${serviceName} names no pod that is not ready, as rank 0 is not`);
+  const rank = expand(flagOf(program, 'rank') ?? '', environmentOf(program));
+  if (rank !== "<metadata.labels['apps.kubernetes.io/pod-index']>") say(`its ranks are ${rank}, and not the indices of its pods`);
+  const coordinator = cluster.workload('coordinator');
+  const most = coordinator ? Number(flagOf(cluster.programOf(coordinator), 'max-ranks') ?? MOST_RANKS) : Infinity;
+  if (replicas > most) say(`has ${replicas} ranks, and the coordinator takes at most ${most} (--max-ranks)`);
+  if (workload.metadata.labels['atoll/worker'] !== workload.metadata.name) say('no label atoll/worker names it, so that it cannot be applied alone');
+  const memory = (workload.spec.template.spec.volumes ?? []).filter(v => v.emptyDir?.medium === 'Memory').map(v => v.name);
+  if (!program.volumeMounts.some(m => m.mountPath === '/dev/shm' && memory.includes(m.name))) say('has 64 MiB of shared memory, and NCCL needs more');
 }
 
 export function podRules(cluster, complain) {

@@ -1,0 +1,146 @@
+// `plan`'s memory of the ranks of a worker, compared with the tables of the documentation.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/plan.h"
+#include "common/human.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/atollctl.h"
+#include "tests/paths.h"
+
+namespace atl {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+/// A codec without kernels for GPUs: nothing is on the device but what trains.
+constexpr CodecKind kEncodedOnTheHost = CodecKind::kInt8Quantile;
+
+RunOptions Gpt(CodecKind push = kEncodedOnTheHost) {
+  RunOptions run;
+  run.name = "ranks";
+  run.workers = 2;
+  run.rounds = 10;
+  run.model = {.layers = 4, .heads = 4, .width = 256, .context = 128, .vocabulary = 5000};
+  run.inner.steps = 10;
+  run.inner.batch = 4;
+  run.push_codec = push;
+  return run;
+}
+
+RunPlan Plan(const RunOptions& run) {
+  const auto plan = MakePlan(run, {});
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.value_or(RunPlan());
+}
+
+Json WorkerJson(const RunPlan& plan) { return Json::parse(PlanToJson(plan))["worker_memory"]; }
+
+std::string Text(const RunPlan& plan) { return absl::StrJoin(RenderPlan(plan), "\n"); }
+
+uint64_t OnDevice(const Json& worker, uint64_t ranks) {
+  return worker.at(ranks == 1 ? "on_device" : "on_device_of_" + std::to_string(ranks) + "_ranks")
+      .get<uint64_t>();
+}
+
+/// Of the guide's section "Memory": bytes per parameter and device by the number of ranks.
+std::map<uint64_t, uint64_t> GuideTable() {
+  const std::string guide = ReadFile(ATOLL_SOURCE_DIR "/docs/guides/gpus-and-islands.md").value();
+  const size_t begin = guide.find("| N | bytes per parameter and device, without activations |");
+  EXPECT_NE(begin, std::string::npos) << "the guide's table has moved";
+  std::map<uint64_t, uint64_t> table;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(guide.substr(begin), '\n'))) {
+    if (!line.starts_with("|")) break;
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    uint64_t ranks = 0;
+    uint64_t bytes = 0;
+    if (absl::SimpleAtoi(cells.at(1), &ranks) && absl::SimpleAtoi(cells.at(2), &bytes)) table[ranks] = bytes;
+  }
+  return table;
+}
+
+TEST(PlanRanks, TheBytesPerParameterAreThoseOfTheGuide) {
+  const std::map<uint64_t, uint64_t> table = GuideTable();
+  ASSERT_EQ(table.size(), 3u);
+  const RunPlan plan = Plan(Gpt());
+  const Json worker = WorkerJson(plan);
+  ASSERT_EQ(plan.worker->device_encoders, 0u);
+  ASSERT_GT(plan.worker->activations, 0u);
+  for (const auto& [ranks, bytes] : table) {
+    EXPECT_EQ(bytes, 8 + 8 / ranks) << "docs/reference/islands.md, Memory";
+    EXPECT_EQ(OnDevice(worker, ranks), bytes * plan.elements + plan.worker->activations) << ranks << " ranks";
+  }
+}
+
+TEST(PlanRanks, OnlyTheMomentsAreShared) {
+  RunOptions run = Gpt(CodecKind::kE3m0);
+  const RunPlan whole = Plan(run);
+  EXPECT_GE(whole.worker->device_encoders, 12 * whole.elements)
+      << "the guide: 12 bytes or more per parameter";
+  for (const uint64_t ranks : {2, 8}) {
+    EXPECT_EQ(OnDevice(WorkerJson(whole), ranks),
+              (8 + 8 / ranks) * whole.elements + whole.worker->activations + whole.worker->device_encoders)
+        << "the device of rank 0 decides whether the model fits";
+  }
+  run.sync.fragments = 4;
+  const RunPlan fragments = Plan(run);
+  EXPECT_GE(fragments.worker->device_encoders, 16 * fragments.elements) << "4 bytes more with several";
+  EXPECT_EQ(OnDevice(WorkerJson(fragments), 8),
+            9 * fragments.elements + fragments.worker->activations + fragments.worker->device_encoders);
+
+  run = Gpt();
+  run.inner.precision = Precision::kBf16;
+  const RunPlan half = Plan(run);
+  EXPECT_EQ(OnDevice(WorkerJson(half), 2), (12 + 2) * half.elements + half.worker->activations)
+      << "each rank has the bf16 weights";
+}
+
+TEST(PlanRanks, AnotherOptimizerSharesWhatItHas) {
+  RunOptions run = Gpt();
+  run.inner.optimizer = InnerOptimizerKind::kSgd;
+  run.inner.momentum = 0.9;
+  const RunPlan momentum = Plan(run);
+  for (const uint64_t ranks : {2, 8}) {
+    EXPECT_EQ(OnDevice(WorkerJson(momentum), ranks),
+              8 * momentum.elements + 4 * momentum.elements / ranks + momentum.worker->activations);
+  }
+  run.inner.momentum = 0;
+  const RunPlan plain = Plan(run);
+  EXPECT_EQ(OnDevice(WorkerJson(plain), 8), OnDevice(WorkerJson(plain), 1));
+  EXPECT_THAT(Text(plain), Not(HasSubstr("ranks of a worker"))) << "ranks would save nothing";
+}
+
+TEST(PlanRanks, TheProgramPrintsTheRow) {
+  const std::string config = ATOLL_SOURCE_DIR "/configs/small.yaml";
+  const Outcome programs = Atollctl().Run({"--json", "plan", config});
+  ASSERT_EQ(programs.exit_code, 0) << programs.err;
+  const Json worker = Json::parse(programs.out)["worker_memory"];
+  EXPECT_EQ(OnDevice(worker, 1) - OnDevice(worker, 2), worker["optimizer"].get<uint64_t>() / 2);
+  const Outcome people = Atollctl().Run({"plan", config});
+  ASSERT_EQ(people.exit_code, 0) << people.err;
+  EXPECT_THAT(people.out, ContainsRegex("of 2 or 8 ranks +" + HumanBytes(OnDevice(worker, 2)) + ", " +
+                                        HumanBytes(OnDevice(worker, 8)) + " +on each device"));
+}
+
+TEST(PlanRanks, AModelThatNoGpuHoldsIsToldItsShareOfEightRanks) {
+  RunOptions run = Gpt();
+  run.model = {.layers = 128, .heads = 32, .width = 4096, .context = 1024, .vocabulary = 50257};
+  run.inner.batch = 1;
+  run.inner.activations = Activations::kRecomputed;
+  const RunPlan plan = Plan(run);
+  const uint64_t of_eight = 9 * plan.elements + plan.worker->activations;
+  EXPECT_THAT(Text(plan), HasSubstr("no single GPU suffices"));
+  EXPECT_THAT(Text(plan), HasSubstr("(--ranks 8: " + HumanBytes(of_eight) + " on each)"));
+}
+
+}  // namespace
+}  // namespace atl

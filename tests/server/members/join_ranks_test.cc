@@ -1,0 +1,91 @@
+// The bound of ranks in one worker: what a Join may name, and what its contribution then counts.
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/server/test_run.h"
+
+namespace atl {
+namespace {
+
+constexpr uint32_t kMaxRanks = 8;
+
+CoordinatorOptions EightRanks() {
+  CoordinatorOptions options = SmallRun();
+  options.run.workers = 1;
+  options.run.round.start_workers = 1;
+  options.max_ranks = kMaxRanks;
+  return options;
+}
+
+class JoinRanks : public testing::Test {
+ protected:
+  absl::StatusOr<JoinReply> Join(uint32_t ranks, bool has_model = true) {
+    JoinCall call;
+    call.worker = "island";
+    call.secret = "0123456789abcdef-island";
+    call.device = {.device = "cpu", .ranks = ranks};
+    if (has_model) call.manifest_hash = ManifestHash(SmallManifest());
+    return run_.coordinator().Join(call);
+  }
+  std::vector<WorkerView> Members() { return run_.coordinator().ListWorkers(/*all=*/true); }
+  /// Tokens that count of a contribution of two steps that claims so many.
+  uint64_t CountedOf(const MemberRef& member, uint64_t tokens) {
+    EXPECT_TRUE(run_.Seed(member, Fill([](size_t) { return 1.0F; })).ok());
+    EXPECT_TRUE(run_.Pull(member).ok());
+    EXPECT_TRUE(run_.Push(member, 0, Fill([](size_t) { return 0.001F; }), {.tokens = tokens}).ok());
+    EXPECT_TRUE(run_.Pull(member, 0).ok()) << "version 1";
+    return run_.coordinator().GetStatus(0).committed_tokens;
+  }
+
+  TestRun run_{EightRanks()};
+};
+
+TEST_F(JoinRanks, AsManyAsAreAllowedJoinAndCountInFull) {
+  const auto joined = Join(kMaxRanks);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ASSERT_EQ(Members().size(), 1u);
+  EXPECT_EQ(Members()[0].device.ranks, kMaxRanks);
+  EXPECT_EQ(CountedOf(joined->member, 2 * kMaxRanks * kStepTokens), 2 * kMaxRanks * kStepTokens);
+}
+
+TEST_F(JoinRanks, MoreTokensThanThoseOfAllRanksDoNotCount) {
+  const auto joined = Join(kMaxRanks);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(CountedOf(joined->member, 2 * (kMaxRanks + 1) * kStepTokens), 2 * kMaxRanks * kStepTokens);
+}
+
+TEST_F(JoinRanks, OneMoreIsRejectedAndChangesNothing) {
+  for (const bool has_model : {false, true}) {
+    const absl::Status rejected = Join(kMaxRanks + 1, has_model).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(rejected)) << rejected;
+    EXPECT_EQ(rejected.message(),
+              "worker 'island' has 9 ranks, and this coordinator takes at most 8 in one worker, because its "
+              "contribution counts as many times; start several workers, or the coordinator with --max-ranks "
+              "9");
+    EXPECT_TRUE(Members().empty());
+  }
+  // The name is free, also for another secret's owner.
+  EXPECT_TRUE(run_.TryJoin("island", "another").ok());
+  EXPECT_EQ(Members().size(), 1u);
+}
+
+TEST_F(JoinRanks, AMemberThatComesBackWithMoreStaysWhatItWas) {
+  const auto first = Join(2);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(Join(kMaxRanks + 1).status()));
+  EXPECT_TRUE(run_.Heartbeat(first->member).ok()) << "its life goes on";
+  EXPECT_EQ(Members()[0].device.ranks, 2u);
+}
+
+TEST_F(JoinRanks, AHeartbeatDoesNotRaiseThem) {
+  const auto joined = Join(2);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  HeartbeatCall call;
+  call.device = DeviceDescription{.device = "cpu", .ranks = kMaxRanks};
+  ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
+  EXPECT_EQ(Members()[0].device.ranks, 2u);
+  EXPECT_EQ(CountedOf(joined->member, 2 * kMaxRanks * kStepTokens), 2 * 2 * kStepTokens);
+}
+
+}  // namespace
+}  // namespace atl
