@@ -8,6 +8,7 @@ namespace atl {
 namespace {
 
 constexpr uint32_t kMaxRanks = 8;
+constexpr uint64_t kTwoSteps = 2 * kStepTokens;  // of one rank
 
 CoordinatorOptions EightRanks() {
   CoordinatorOptions options = SmallRun();
@@ -45,13 +46,13 @@ TEST_F(JoinRanks, AsManyAsAreAllowedJoinAndCountInFull) {
   ASSERT_TRUE(joined.ok()) << joined.status();
   ASSERT_EQ(Members().size(), 1u);
   EXPECT_EQ(Members()[0].device.ranks, kMaxRanks);
-  EXPECT_EQ(CountedOf(joined->member, 2 * kMaxRanks * kStepTokens), 2 * kMaxRanks * kStepTokens);
+  EXPECT_EQ(CountedOf(joined->member, kMaxRanks * kTwoSteps), kMaxRanks * kTwoSteps);
 }
 
 TEST_F(JoinRanks, MoreTokensThanThoseOfAllRanksDoNotCount) {
   const auto joined = Join(kMaxRanks);
   ASSERT_TRUE(joined.ok()) << joined.status();
-  EXPECT_EQ(CountedOf(joined->member, 2 * (kMaxRanks + 1) * kStepTokens), 2 * kMaxRanks * kStepTokens);
+  EXPECT_EQ(CountedOf(joined->member, (kMaxRanks + 1) * kTwoSteps), kMaxRanks * kTwoSteps);
 }
 
 TEST_F(JoinRanks, OneMoreIsRejectedAndChangesNothing) {
@@ -84,7 +85,7 @@ TEST_F(JoinRanks, AHeartbeatDoesNotRaiseThem) {
   call.device = DeviceDescription{.device = "cpu", .ranks = kMaxRanks};
   ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
   EXPECT_EQ(Members()[0].device.ranks, 2u);
-  EXPECT_EQ(CountedOf(joined->member, 2 * kMaxRanks * kStepTokens), 2 * 2 * kStepTokens);
+  EXPECT_EQ(CountedOf(joined->member, kMaxRanks * kTwoSteps), 2 * kTwoSteps);
 }
 
 }  // namespace
