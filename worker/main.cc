@@ -55,6 +55,9 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
   app.add_flag(
       "--cuda-graph", flags.cuda_graph,
       "On a GPU: record the kernels of an inner step once, and start them as one piece. In blocking mode");
+  app.add_flag(
+      "--encode-on-cpu", flags.encode_on_cpu,
+      "On a GPU: encode pushes on the processor, which leaves the GPU 12 bytes or more per parameter");
   AddTaskFlags(app, flags.tasks);
 }
 

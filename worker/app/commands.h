@@ -24,6 +24,7 @@ struct WorkerFlags {
   std::string device = "auto";
   int threads = 0;
   bool cuda_graph = false;
+  bool encode_on_cpu = false;
   TaskFlags tasks;
   IslandFlags island;
 };

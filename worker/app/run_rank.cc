@@ -95,6 +95,7 @@ class Rank {
     ATOLL_ASSIGN_OR_RETURN(options.run, RunConfigCodec().Parse(call.config));
     options.device = flags_.device;
     options.threads = flags_.threads;
+    options.encode_on_cpu = flags_.encode_on_cpu;
     options.dataset_folder = flags_.data;
     options.clock = &clock_;
     options.log = log_;

@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Replica>> BuildReplica(const WorkerFlags& flags, 
   options.clock = clock;
   options.log = log;
   options.graph_steps = flags.cuda_graph;
+  options.encode_on_cpu = flags.encode_on_cpu;
   tasks.CompareWith(info.run);
   options.score_tasks = [&tasks, context = info.run.model.context()](TorchReplica& model,
                                                                      const TaskCall& call) {

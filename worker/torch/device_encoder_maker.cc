@@ -34,6 +34,7 @@ std::unique_ptr<FragmentEncoder> DeviceEncoderMaker::Make(const EncoderOptions& 
     }
   }
   if (!encoder.ok()) return nullptr;
+  made_one_ = true;
   return *std::move(encoder);
 }
 

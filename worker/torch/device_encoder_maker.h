@@ -19,12 +19,15 @@ class DeviceEncoderMaker {
   /// Null when the processor is to encode: without queues, with privacy, with a codec without kernels, or
   /// when the device has no room, of which a warning tells.
   std::unique_ptr<FragmentEncoder> Make(const EncoderOptions& options);
+  /// Whether the device holds encoders.
+  bool made_one() const { return made_one_; }
 
  private:
   const DeviceQueueFactory queues_;
   const FlatParameters& parameters_;
   const Logger log_;
   bool told_ = false;
+  bool made_one_ = false;
 };
 
 }  // namespace atl

@@ -4,10 +4,11 @@
 
 namespace atl {
 
-std::string SmallerSteps(const InnerOptions& inner) {
+std::string SmallerSteps(const InnerOptions& inner, bool encodes_there) {
   std::string remedies;
+  if (encodes_there) remedies = "start this worker with --encode-on-cpu; or ";
   if (inner.activations == Activations::kKept)
-    remedies = "order `atollctl config set inner.recompute_activations=true`; or ";
+    remedies += "order `atollctl config set inner.recompute_activations=true`; or ";
   if (inner.batch == 1) return remedies + "use a device with more memory, or a smaller model or context";
   // The smallest divisor: a step has the same tokens then.
   uint32_t parts = 2;

@@ -10,8 +10,8 @@
 namespace atl {
 
 /// What to do when the memory of a device does not suffice for a step: settings of the run with which the
-/// same step takes less of it.
-std::string SmallerSteps(const InnerOptions& inner);
+/// same step takes less of it. `encodes_there`: the device also holds encoders, which can be elsewhere.
+std::string SmallerSteps(const InnerOptions& inner, bool encodes_there = false);
 
 }  // namespace atl
 

@@ -40,6 +40,11 @@
 namespace atl {
 namespace {
 
+DeviceQueueFactory EncoderQueues(const TorchReplicaOptions& options, const torch::Device& device) {
+  if (options.encode_on_cpu) return {};
+  return options.device_queues ? options.device_queues : QueuesOf(device);
+}
+
 class ModelReplica final : public TorchReplica {
  public:
   ModelReplica(const TorchReplicaOptions& options, std::unique_ptr<FlatParameters> parameters,
@@ -49,8 +54,7 @@ class ModelReplica final : public TorchReplica {
         log_(options.log),
         score_tasks_(options.score_tasks),
         parameters_(std::move(parameters)),
-        encoders_(options.device_queues ? options.device_queues : QueuesOf(parameters_->device()),
-                  *parameters_, log_),
+        encoders_(EncoderQueues(options, parameters_->device()), *parameters_, log_),
         model_(MakeLanguageModel(run_.model, run_.inner.precision, *parameters_, run_.inner.activations)),
         ranks_(options.ranks),
         optimizer_(run_.inner, *parameters_, ranks_ != nullptr ? &ranks_->collectives() : nullptr,
@@ -112,7 +116,7 @@ class ModelReplica final : public TorchReplica {
   uint32_t ranks() const { return ranks_ != nullptr ? ranks_->size() : 1; }
   template <typename Body>
   auto CatchInStep(Body&& body) const {
-    return CatchTorch("inner step", std::forward<Body>(body), SmallerSteps(run_.inner));
+    return CatchTorch("inner step", std::forward<Body>(body), SmallerSteps(run_.inner, encoders_.made_one()));
   }
   // Sums gradients over the micro-batches of one step; returns the mean loss, which is still being computed.
   // `data` grows by the time that reading them took.

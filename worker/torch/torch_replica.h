@@ -48,6 +48,8 @@ struct TorchReplicaOptions {
   /// For tests: pushes are encoded on these queues, whatever the device is. Empty: on the replica's GPU, if
   /// the kernels are built in and have the codec, else on the processor.
   DeviceQueueFactory device_queues = {};
+  /// Pushes are encoded on the processor, whatever the device is: its memory is then the model's alone.
+  bool encode_on_cpu = false;
   /// Steps that are queued are recorded once and replayed (StepGraph), on a GPU in a build with the kernels.
   /// Not with documents that are kept apart, with a model from elsewhere, or with dropout in activations that
   /// are computed again: a graph draws its random numbers in one sequence.

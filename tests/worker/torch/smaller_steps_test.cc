@@ -23,6 +23,12 @@ TEST(SmallerStepsTest, AreTheSameStepInParts) {
               AllOf(HasSubstr("inner.recompute_activations=true"), HasSubstr("more memory")));
 }
 
+TEST(SmallerStepsTest, TheEncodersCanLeaveTheDevice) {
+  EXPECT_THAT(SmallerSteps({.batch = 8}, true),
+              AllOf(HasSubstr("--encode-on-cpu"), HasSubstr("inner.batch: 4")));
+  EXPECT_THAT(SmallerSteps({.batch = 8}), Not(HasSubstr("--encode-on-cpu")));
+}
+
 TEST(SmallerStepsTest, AreTheRemedyWhenLibTorchFindsNoMemory) {
   const absl::Status status = CatchTorch(
       "inner step",
