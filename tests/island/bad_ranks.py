@@ -146,6 +146,18 @@ def comes_again(tries):
         process.communicate()
 
 
+def half_a_message(tries):
+    """What a connection to the store's port begins to send and never ends must not keep rank 0 from ending."""
+    port = free_port()
+    process = tries.start("--device", "cpu", variables=torchrun(0, 2, port))
+    said_until(process, "waits for rank 1")
+    with socket.create_connection(("127.0.0.1", port)) as half:
+        half.sendall(b"\0\x20\0\0\0\0\0\0\0\0atoll")
+        time.sleep(1)
+        process.terminate()
+        tries.expect("half a message on the store's port", process, 130, "was asked to end while it waited")
+
+
 def gives_up(tries):
     process = tries.start("--ranks", "2", "--device", "cpu", "--rank-timeout", "1", "--max-restarts", "1",
                           variables={"ATOLL_TEST_UNUSED": "1"})
@@ -180,6 +192,7 @@ def measure(folder, programs):
     absences(tries)
     asked_to_end(tries)
     comes_again(tries)
+    half_a_message(tries)
     gives_up(tries)
     too_many_ranks(tries)
     return tries.complaints

@@ -218,6 +218,13 @@ absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c
 #endif
 }
 
+/// The destructor of a TCPStore that serves waits for its thread, which waits without end for the rest of
+/// what a connection has begun to send. So nobody destroys it; the thread ends with the process.
+void KeepForProcess(const c10::intrusive_ptr<c10d::TCPStore>& store) {
+  static auto* const kept = new std::vector<c10::intrusive_ptr<c10d::TCPStore>>;
+  kept->push_back(store);
+}
+
 }  // namespace
 
 absl::Status CheckRankSupport() { return absl::OkStatus(); }
@@ -237,8 +244,9 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
     store.isServer = options.hosts_store;
     store.waitWorkers = false;
     store.timeout = Milliseconds(options.timeout);
-    return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(
-        options.prefix, c10::make_intrusive<c10d::TCPStore>(options.host, store)));
+    const auto tcp = c10::make_intrusive<c10d::TCPStore>(options.host, store);
+    if (options.hosts_store) KeepForProcess(tcp);
+    return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(options.prefix, tcp));
   } catch (...) {
     const absl::Status why = StatusFromTorchException(place, "");
     const bool in_use = absl::StrContains(why.message(), "in use");
