@@ -145,6 +145,9 @@ class Replica:
     def _load_parts(self, parts: List[Any], steps: int) -> str:
         rank = self.island.rank
         own = parts[rank] if rank < len(parts) - (self.island.size > 1) else parts[0]
+        if rank > 0 and own is parts[0]:
+            warn(f"rank {rank} is not in the kept state, and begins with rank 0's place in the data and its random numbers: if both draw "
+                 "samples in the same way, give this rank a seed of its own after atoll.join")
         if isinstance(own, (bytes, bytearray)):
             own = state.unpack(own)
         optimizers = own.get("optimizers")

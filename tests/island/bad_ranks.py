@@ -6,6 +6,7 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 """
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -146,6 +147,29 @@ def comes_again(tries):
         process.communicate()
 
 
+def another_program_answers(tries):
+    """At the address of the store: it resets each connection, at once or later."""
+    for read in (0, 1, 100):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            process = tries.start("--device", "cpu", "--rank-timeout", "1", variables=torchrun(1, 2, other.getsockname()[1]))
+            kept = []
+            while process.poll() is None:
+                other.settimeout(0.2)
+                try:
+                    one = other.accept()[0]
+                except TimeoutError:
+                    continue
+                kept.append(one)
+                one.settimeout(5)
+                if read:
+                    one.recv(read)
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                one.close()
+            tries.expect(f"another program that reads {read} bytes", process, 3, "is not the store of this island", "MASTER_ADDR")
+
+
 def half_a_message(tries):
     """What a connection to the store's port begins to send and never ends must not keep rank 0 from ending."""
     port = free_port()
@@ -193,6 +217,7 @@ def measure(folder, programs):
     asked_to_end(tries)
     comes_again(tries)
     half_a_message(tries)
+    another_program_answers(tries)
     gives_up(tries)
     too_many_ranks(tries)
     return tries.complaints

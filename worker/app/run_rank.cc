@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -61,6 +63,46 @@ class Emergency {
 
  private:
   const Logger log_;
+};
+
+/// Says why LibTorch ends this process, as long as this object lives. LibTorch 1.13 watches the store on a
+/// thread of its own, and if another program answers there, that thread throws where nobody can catch it.
+class TorchThreadGuard {
+ public:
+  TorchThreadGuard(const Logger& log, std::string place) {
+    Said() = [log, place = std::move(place)](const std::string& what) {
+      log.Error(absl::StrCat(
+          "what answers at ", place, " is not the store of this island, or has ended: ", what,
+          ". Give all ranks the address where rank 0 is (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)"));
+      log.Flush();
+    };
+    before_ = std::set_terminate(&End);
+  }
+  ~TorchThreadGuard() { std::set_terminate(before_); }
+  TorchThreadGuard(const TorchThreadGuard&) = delete;
+  TorchThreadGuard& operator=(const TorchThreadGuard&) = delete;
+
+ private:
+  static std::function<void(const std::string&)>& Said() {
+    static auto* const said = new std::function<void(const std::string&)>;
+    return *said;
+  }
+  [[noreturn]] static void End() {
+    std::string what = "it ended without an exception";
+    if (const std::exception_ptr current = std::current_exception()) {
+      try {
+        std::rethrow_exception(current);
+      } catch (const std::exception& error) {
+        what = error.what();
+      } catch (...) {
+        what = "an exception of an unknown kind";
+      }
+    }
+    Said()(what);
+    std::_Exit(ToInt(ExitCode::kUnavailable));
+  }
+
+  std::terminate_handler before_;
 };
 
 /// Asks rank 0 to drain the worker. Callbacks of Shutdown outlive the island, so it is closed before the link
@@ -232,6 +274,8 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.
   std::function<bool()> asked_to_end;
   if (!place.supervised) asked_to_end = [&] { return (*shutdown)->requested(); };
+  std::optional<TorchThreadGuard> guard(std::in_place, log,
+                                        absl::StrCat(place.store_host, ":", place.store_port));
   auto island = Island::Form({.place = place,
                               .facts = FactsOf(place, flags, *data),
                               .device = flags.device,
@@ -240,6 +284,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
                               .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
                               .on_drain = [&] { (*shutdown)->Request(); },
                               .asked_to_end = asked_to_end});
+  guard.reset();
   if (!island.ok()) {
     // An order to end is no loss, after which all ranks would start again.
     if ((*shutdown)->requested()) return fail(island.status(), ExitCode::kInterrupted);

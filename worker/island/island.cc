@@ -232,7 +232,16 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
     auto address = store_->Get(kAddressKey, kLooksAgain);
-    if (!absl::IsDeadlineExceeded(address.status())) return address;
+    if (address.ok()) return address;
+    if (!absl::IsDeadlineExceeded(address.status())) {
+      return absl::UnavailableError(
+          absl::StrFormat("what answers at %s is not the store of this island, or has ended: %s. Give all "
+                          "ranks the address where rank 0 is "
+                          "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT). Below torchrun, its PyTorch "
+                          "may have another version than this "
+                          "worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for it",
+                          PlaceText(options_.place), std::string(address.status().message())));
+    }
     const MonoTime now = SteadyNow();
     if (now >= deadline) {
       return absl::DeadlineExceededError(
