@@ -64,7 +64,8 @@ def command_lines(tries):
     tries.refuse("half of torchrun", ["MASTER_ADDR", "MASTER_PORT"], variables={"RANK": "0", "WORLD_SIZE": "2"})
     tries.refuse("no number", ["WORLD_SIZE", "'two'"], variables={**torchrun(0, 2, 4000), "WORLD_SIZE": "two"})
     tries.refuse("torchrun and --ranks", ["--ranks", "torchrun"], "--ranks", "2", variables=torchrun(0, 2, 4000))
-    tries.refuse("device index", ["rank", "CUDA device", "--device cpu"], "--ranks", "2", "--device", "cuda")
+    tries.refuse("no CUDA", ["device 'cuda'", "has no CUDA"], "--ranks", "2", "--device", "cuda")
+    tries.refuse("no device", ["gpu", "cuda:N"], "--ranks", "2", "--device", "gpu")
     tries.refuse("device number", ["cuda:1", "each takes a device of its own"], "--ranks", "2", "--device", "cuda:1")
 
 
@@ -96,7 +97,7 @@ def absences(tries):
         taken.listen()
         port = taken.getsockname()[1]
         tries.refuse("port in use", [str(port), "another process uses it", "MASTER_PORT"], "--device", "cpu",
-                     variables=torchrun(0, 2, port), code=5)
+                     variables=torchrun(0, 2, port), code=3)
     port = free_port()
     tries.refuse("missing ranks", ["waits for ranks 1, 2 of 3", "ranks 1, 2 of 3 did not come within 10 s"], "--device", "cpu",
                  "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)

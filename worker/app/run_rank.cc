@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "atoll/version.h"
@@ -182,6 +183,19 @@ absl::Status CheckFlags(const WorkerFlags& flags) {
   return CheckMemberFlags(flags.member);
 }
 
+absl::StatusOr<std::string> FindDevice(const std::string& given, const IslandPlace& place) {
+  // Of a rank alone: the cause why there is no GPU, or that the name means nothing.
+  if (!absl::StartsWith(given, "cuda:")) ATOLL_RETURN_IF_ERROR(ResolveDevice(given).status());
+  return DeviceOfRank(given, place, CudaDevices());
+}
+
+ExitCode CodeOfNoIsland(const absl::Status& why, bool asked_to_end) {
+  // An order to end is no loss, after which all ranks would start again.
+  if (asked_to_end) return ExitCode::kInterrupted;
+  // A port in use has the code that it has in all programs.
+  return absl::IsAlreadyExists(why) ? ExitCode::kUnavailable : DefaultExitCode(why);
+}
+
 RankFacts FactsOf(const IslandPlace& place, const WorkerFlags& flags, const DataFacts& data) {
   return {.rank = place.rank,
           .size = place.size,
@@ -265,7 +279,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   // Rank 0 scores the tasks for all; the others check the same files, so that they fail before they meet.
   auto tasks = TaskSuite::Create(given.tasks, data->summary.tokenizer, log);
   if (!tasks.ok()) return fail(tasks.status(), ExitCode::kBadFiles);
-  const auto device = DeviceOfRank(given.device, place, CudaDevices());
+  const auto device = FindDevice(given.device, place);
   if (!device.ok()) return fail(device.status(), ExitCode::kUsage);
   WorkerFlags flags = given;
   flags.device = *device;
@@ -286,11 +300,9 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
                               .asked_to_end = asked_to_end});
   guard.reset();
   if (!island.ok()) {
-    // An order to end is no loss, after which all ranks would start again.
-    if ((*shutdown)->requested()) return fail(island.status(), ExitCode::kInterrupted);
+    const int code = fail(island.status(), CodeOfNoIsland(island.status(), (*shutdown)->requested()));
     const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
-    const int code = fail(island.status(), DefaultExitCode(island.status()));
-    return broken && place.supervised ? kIslandBroken : code;
+    return broken && place.supervised && !(*shutdown)->requested() ? kIslandBroken : code;
   }
   int code = 0;
   if ((*island)->is_first()) {
