@@ -106,7 +106,7 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
   }
   lines.Row("on the device", HumanBytes(memory.on_device()), OfDevices(plan));
   if (memory.optimizer > 0) {
-    lines.Row("of 2 or 8 ranks",
+    lines.Row("device of 2 or 8 ranks",
               HumanBytes(OnDeviceOfRank(memory, 2)) + ", " + HumanBytes(OnDeviceOfRank(memory, 8)),
               "on each device; the ranks of a worker share the inner optimizer's state");
   }

@@ -85,7 +85,9 @@ std::string StateText(const v1::WorkerStatus& worker) {
 std::string DeviceText(const v1::Capabilities& capabilities) {
   // The worker may report it when it joins, and the coordinator does not store it.
   if (capabilities.device().empty()) return "not reported since the coordinator started";
-  std::string text = absl::StrFormat("%s %s", capabilities.device(), capabilities.device_name());
+  std::string text = capabilities.device();
+  if (!capabilities.device_name().empty())
+    text += " " + capabilities.device_name();  // unknown to workers in Python
   if (capabilities.device_memory_bytes() > 0) {
     text += absl::StrFormat(", %s of its own", HumanBytes(capabilities.device_memory_bytes()));
   }

@@ -54,7 +54,8 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags) {
       ->check(CLI::Range(0, 1024));
   app.add_flag(
       "--cuda-graph", flags.cuda_graph,
-      "On a GPU: record the kernels of an inner step once, and start them as one piece. In blocking mode");
+      "On a GPU: record the kernels of an inner step once, and start them as one piece. In blocking mode, "
+      "without ranks");
   app.add_flag(
       "--encode-on-cpu", flags.encode_on_cpu,
       "On a GPU: encode pushes on the processor, which leaves the GPU 12 bytes or more per parameter");

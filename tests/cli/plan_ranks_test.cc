@@ -127,7 +127,7 @@ TEST(PlanRanks, TheProgramPrintsTheRow) {
   EXPECT_EQ(OnDevice(worker, 1) - OnDevice(worker, 2), worker["optimizer"].get<uint64_t>() / 2);
   const Outcome people = Atollctl().Run({"plan", config});
   ASSERT_EQ(people.exit_code, 0) << people.err;
-  EXPECT_THAT(people.out, ContainsRegex("of 2 or 8 ranks +" + HumanBytes(OnDevice(worker, 2)) + ", " +
+  EXPECT_THAT(people.out, ContainsRegex("device of 2 or 8 ranks +" + HumanBytes(OnDevice(worker, 2)) + ", " +
                                         HumanBytes(OnDevice(worker, 8)) + " +on each device"));
 }
 

@@ -28,6 +28,9 @@ TEST(DescribeWorker, NamesItsHardware) {
   capabilities.set_threads(1);
   EXPECT_THAT(DescribeWorker(worker), Contains(HasSubstr("H100 80GB HBM3, 1 thread")));
   EXPECT_THAT(DescribeWorker(worker), Not(Contains(HasSubstr("1 threads"))));
+  capabilities.set_device("cpu");
+  capabilities.clear_device_name();
+  EXPECT_THAT(DescribeWorker(worker), Contains(HasSubstr("cpu, 1 thread"))) << "of a worker in Python";
 }
 
 TEST(DescribeWorker, AWorkerMayReportNoDevice) {

@@ -67,7 +67,7 @@ class Coverage(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / ".gitignore").write_text((guide_commands.ROOT / ".gitignore").read_text())
             subprocess.run(["git", "-C", folder, "init", "-q"], check=True)
-            for name in ("run1/", "run2/", "run3/", "run-copy/", "tokens/", "certs/", "state/", "w3.token"):
+            for name in ("run1/", "run2/", "run3/", "run-copy/", "run-islands/", "tokens/", "certs/", "state/", "w3.token"):
                 done = subprocess.run(["git", "-C", folder, "check-ignore", "-q", name], check=False)
                 self.assertEqual(done.returncode, 0, name)
 

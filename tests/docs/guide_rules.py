@@ -167,7 +167,8 @@ RULES = {
         "Create checkpoints": (), "Copy them elsewhere": (), "Restore": (), "Start from a copy of a checkpoint": (),
         "Start from an older copy of the data directory": (), "Verify": ()}, given=A_RUN),
     "gpus-and-islands.md": Rule({
-        "One host": (), "If a rank is lost": (), "Stop, and change the number of ranks": (), "Several hosts": ()}, given=A_RUN),
+        "run.workers with islands": (), "One host": (), "If a rank is lost": (), "Stop, and change the number of ranks": (),
+        "Several hosts": ()}, given=FILES),
     "upgrade.md": Rule({"In place": ()}, given=A_RUN),
     "own-pytorch-loop.md": Rule({
         "Install": (), "Describe the run": (), "Write the loop": (), "Start": (), "Stop, and start again": (), "Use the model": (),

@@ -40,7 +40,7 @@ CudaFacts ReadCudaFacts(const char* library) {
 std::string WhyNoCuda(const CudaFacts& facts) {
   if (!facts.built_for.has_value()) {
     return "this program's LibTorch has no CUDA; build it with a LibTorch for CUDA "
-           "(docs/reference/training.md, \"Devices\"), or use cpu";
+           "(docs/reference/dependencies.md, \"GPUs\"), or use cpu";
   }
   if (!facts.has_driver) {
     return "NVIDIA's driver is missing (there is no libcuda.so.1); install it, start the container with the "

@@ -15,7 +15,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(CudaDriver, EachCauseHasItsRemedy) {
-  EXPECT_THAT(WhyNoCuda({}), AllOf(HasSubstr("LibTorch has no CUDA"), HasSubstr("build it with")));
+  EXPECT_THAT(WhyNoCuda({}), AllOf(HasSubstr("LibTorch has no CUDA"), HasSubstr("build it with"),
+                                   HasSubstr("dependencies.md, \"GPUs\"")));
   EXPECT_THAT(WhyNoCuda({.built_for = 13000}),
               AllOf(HasSubstr("driver is missing"), HasSubstr("--gpus all")));
   EXPECT_THAT(WhyNoCuda({.built_for = 13000, .has_driver = true, .supported = 12020}),
