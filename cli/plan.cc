@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/config_advice.h"
+#include "cli/device_advice.h"
 #include "cli/overlap_forecast.h"
 #include "common/human.h"
 #include "common/status.h"
@@ -359,7 +360,10 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
   memory.workers = plan.assumptions.workers;
   plan.coordinator = PlanCoordinatorMemory(memory);
   plan.bounds = BoundsWithin(RecommendedMemoryLimit(plan.coordinator), plan.coordinator);
-  if (run.model.external() == nullptr) plan.worker = PlanWorkerMemory(run, plan.elements, largest);
+  if (run.model.external() == nullptr) {
+    plan.worker = PlanWorkerMemory(run, plan.elements, largest);
+    plan.devices = DeviceAdvice(run, plan.parameters, plan.elements);
+  }
   plan.disk = PlanDisk(run, plan);
   plan.time = PlanTime(run, plan);
   if (assumptions.step_s > 0) {

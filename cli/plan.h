@@ -103,6 +103,7 @@ struct RunPlan {
   CoordinatorMemory coordinator;
   MemoryBounds bounds;                                // for the recommended memory limit
   std::optional<WorkerMemory> worker = std::nullopt;  // nullopt: an external model's workers are not Atoll's
+  std::string devices;                                // DeviceAdvice of its worker; empty without one
   PlannedDisk disk;
   PlannedTime time;
   double data_parallel_utilisation = 0;  // with an exchange at every step over the same links; 0: unknown

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "absl/strings/str_format.h"
+#include "cli/device_advice.h"
 #include "cli/plan.h"
 #include "common/human.h"
 #include "nlohmann/json.hpp"
@@ -52,39 +52,6 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
   lines.Row("mapped contributions", HumanBytes(memory.mapped), "page cache, which the kernel can reclaim");
 }
 
-/// Memory of common GPUs.
-constexpr uint64_t kGib = uint64_t{1} << 30;
-constexpr uint64_t kDevices[] = {8 * kGib,  12 * kGib, 16 * kGib, 24 * kGib,
-                                 32 * kGib, 48 * kGib, 80 * kGib, 141 * kGib};
-// What the driver, kernels and the allocator's gaps leave of it.
-constexpr double kUsable = 0.9;
-
-uint64_t Usable(uint64_t device) { return static_cast<uint64_t>(kUsable * static_cast<double>(device)); }
-
-/// On the device of each of so many ranks, which share the inner optimizer's state
-/// (docs/reference/islands.md).
-uint64_t OnDeviceOfRank(const WorkerMemory& memory, uint64_t ranks) {
-  return memory.on_device() - memory.optimizer + (memory.optimizer + ranks - 1) / ranks;
-}
-
-/// Which device suffices, and how large a model with the same settings and activations may be there.
-std::string OfDevices(const RunPlan& plan) {
-  const WorkerMemory& memory = *plan.worker;
-  const auto* const fits =
-      std::ranges::find_if(kDevices, [&](uint64_t device) { return memory.on_device() <= Usable(device); });
-  if (fits == std::end(kDevices)) {
-    return absl::StrFormat(
-        "no single GPU suffices: the largest here has %s; use a smaller inner.batch, "
-        "inner.recompute_activations or several GPUs for one worker (--ranks 8: %s on each)",
-        HumanBytes(kDevices[std::size(kDevices) - 1]), HumanBytes(OnDeviceOfRank(memory, 8)));
-  }
-  const double per_parameter =
-      static_cast<double>(memory.on_device() - memory.activations) / static_cast<double>(plan.parameters);
-  const double most = static_cast<double>(Usable(*fits) - memory.activations) / per_parameter;
-  return absl::StrFormat("a GPU of %s suffices, up to about %s parameters", HumanBytes(*fits),
-                         HumanCount(most));
-}
-
 void WorkerRows(const RunPlan& plan, Lines& lines) {
   if (!plan.worker) return;
   const WorkerMemory& memory = *plan.worker;
@@ -104,7 +71,13 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
     lines.Row("encoders of a GPU", HumanBytes(memory.device_encoders),
               "base, residual, payload; and " + HumanBytes(memory.pinned) + " of pinned memory on the host");
   }
-  lines.Row("on the device", HumanBytes(memory.on_device()), OfDevices(plan));
+  lines.Row("on the device", HumanBytes(memory.on_device()), plan.devices);
+  if (memory.device_encoders > 0) {
+    const uint64_t encoders = memory.device_encoders;
+    lines.Row("without the encoders", HumanBytes(memory.on_device() - encoders),
+              "with --encode-on-cpu; of 8 ranks: " + HumanBytes(OnDeviceOfRank(memory, 8) - encoders) +
+                  " on each device");
+  }
   if (memory.optimizer > 0) {
     lines.Row("device of 2 or 8 ranks",
               HumanBytes(OnDeviceOfRank(memory, 2)) + ", " + HumanBytes(OnDeviceOfRank(memory, 8)),

@@ -74,8 +74,8 @@ class Worker {
   /// Blocks for the whole life; once.
   WorkerEnd Run();
 
-  /// Push what is done of the round, leave, return from Run. False: there was nothing to push, and it was
-  /// made a RequestStop. From any thread.
+  /// Push what is done of the round, report the evaluation in progress, leave, return from Run. False: there
+  /// was neither, and it was made a RequestStop. From any thread.
   bool RequestDrain();
   /// Finish the inner step in progress, leave, return from Run; pushes and other calls in progress are given
   /// up, and the goodbye takes `goodbye` at most. The sleeper must be interrupted besides, so that waits end.

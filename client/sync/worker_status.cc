@@ -167,7 +167,9 @@ void WorkerStatus::HeartbeatRejected(const MemberRef& member, const absl::Status
 
 bool WorkerStatus::RequestDrain() {
   const MutexLock lock(&mutex_);
-  const bool busy = progress_.phase == WorkerPhase::kTraining || progress_.phase == WorkerPhase::kPushing;
+  // An evaluation too is lost with a stop, and in overlapped mode the steps around it.
+  const bool busy = progress_.phase == WorkerPhase::kTraining || progress_.phase == WorkerPhase::kPushing ||
+                    progress_.phase == WorkerPhase::kEvaluating;
   if (!busy) return false;
   commands_.drain = commands_.at_once = true;
   commands_.restart = false;

@@ -86,7 +86,7 @@ class WorkerStatus {
   /// The state of the run, as a pull has it.
   void NoteRunState(RunState state) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// SIGTERM and kin. Drain, at once; false: there is nothing to push, so stop instead.
+  /// SIGTERM and kin. Drain, at once; false: there is nothing to push and to report, so stop instead.
   bool RequestDrain() ABSL_LOCKS_EXCLUDED(mutex_);
   void RequestStop() ABSL_LOCKS_EXCLUDED(mutex_);
   WorkerCommands commands() const ABSL_LOCKS_EXCLUDED(mutex_);

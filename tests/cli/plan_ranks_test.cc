@@ -17,6 +17,7 @@
 namespace atl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -131,15 +132,85 @@ TEST(PlanRanks, TheProgramPrintsTheRow) {
                                         HumanBytes(OnDevice(worker, 8)) + " +on each device"));
 }
 
-TEST(PlanRanks, AModelThatNoGpuHoldsIsToldItsShareOfEightRanks) {
-  RunOptions run = Gpt();
-  run.model = {.layers = 128, .heads = 32, .width = 4096, .context = 1024, .vocabulary = 50257};
+/// About layers * 0.2 + 0.2 billion parameters, with the least activations.
+RunOptions Large(uint32_t layers, CodecKind push = kEncodedOnTheHost) {
+  RunOptions run = Gpt(push);
+  run.model = {.layers = layers, .heads = 32, .width = 4096, .context = 1024, .vocabulary = 50257};
   run.inner.batch = 1;
   run.inner.activations = Activations::kRecomputed;
-  const RunPlan plan = Plan(run);
+  return run;
+}
+
+TEST(PlanAdvice, NamesTheFewestRanksThatFit) {
+  const RunPlan plan = Plan(Large(60));
+  const uint64_t of_four = 10 * plan.elements + plan.worker->activations;
+  EXPECT_THAT(plan.devices,
+              AllOf(HasSubstr("no single GPU suffices"),
+                    HasSubstr("use 4 GPUs for one worker (--ranks 4: " + HumanBytes(of_four) + " on each)")));
+  EXPECT_THAT(plan.devices, Not(HasSubstr("inner."))) << "both are set already";
+  EXPECT_THAT(plan.devices, Not(HasSubstr("--encode-on-cpu"))) << "this codec has no encoders there";
+  EXPECT_THAT(Plan(Large(60, CodecKind::kE3m0)).devices,
+              HasSubstr(HumanBytes(of_four) + " on each), and atoll-worker --encode-on-cpu"));
+}
+
+TEST(PlanAdvice, SaysThatNoSettingHelps) {
+  const RunPlan plan = Plan(Large(128));
   const uint64_t of_eight = 9 * plan.elements + plan.worker->activations;
-  EXPECT_THAT(Text(plan), HasSubstr("no single GPU suffices"));
-  EXPECT_THAT(Text(plan), HasSubstr("(--ranks 8: " + HumanBytes(of_eight) + " on each)"));
+  EXPECT_THAT(plan.devices, HasSubstr("would still need " + HumanBytes(of_eight) + ": use a smaller model"));
+  EXPECT_THAT(plan.devices, Not(HasSubstr("inner.")));
+}
+
+TEST(PlanAdvice, EncodersAreNotNeeded) {
+  const std::string only_without = Plan(Large(34, CodecKind::kE3m0)).devices;
+  EXPECT_THAT(only_without, HasSubstr("a GPU of 141 GiB suffices with atoll-worker --encode-on-cpu, up to"));
+  EXPECT_EQ(Plan(Large(34)).devices.find("--encode-on-cpu"), std::string::npos);
+  const RunPlan both = Plan(Large(10, CodecKind::kE3m0));
+  EXPECT_THAT(both.devices,
+              ContainsRegex("a GPU of 80.* suffices.*; one of 48.* with atoll-worker --encode"));
+  EXPECT_THAT(Text(both), ContainsRegex("without the encoders .*with --encode-on-cpu; of 8 ranks: "));
+}
+
+TEST(PlanAdvice, FewerActivationsOnlyWhereTheyHelp) {
+  RunOptions run = Gpt();
+  run.inner.batch = 1000000;
+  EXPECT_THAT(Plan(run).devices, HasSubstr("use a smaller inner.batch"));
+  run.inner.activations = Activations::kRecomputed;
+  EXPECT_THAT(Plan(run).devices, AllOf(HasSubstr("use a smaller inner.batch"), Not(HasSubstr("recompute"))));
+  RunOptions both = Large(34);
+  both.inner.batch = 16;
+  both.inner.precision = Precision::kBf16;
+  both.inner.activations = Activations::kKept;
+  EXPECT_THAT(Plan(both).devices,
+              HasSubstr("use inner.recompute_activations: true, and a smaller inner.batch"));
+}
+
+/// Of docs/reference/islands.md: billions of parameters by column, with 8 ranks.
+TEST(PlanAdvice, TheLimitsOfTheDocumentationAreThoseOfThePlan) {
+  const std::string page = ReadFile(ATOLL_SOURCE_DIR "/docs/reference/islands.md").value();
+  RunOptions half = Gpt(CodecKind::kE3m0);
+  half.inner.precision = Precision::kBf16;
+  const auto per_parameter = [](const RunPlan& plan, bool encoders) {
+    const WorkerMemory& memory = *plan.worker;
+    const uint64_t bytes = OnDevice(WorkerJson(plan), 8) - memory.activations;
+    return static_cast<double>(bytes - (encoders ? 0 : memory.device_encoders)) /
+           static_cast<double>(plan.elements);
+  };
+  const double columns[] = {per_parameter(Plan(Gpt()), true), per_parameter(Plan(half), false),
+                            per_parameter(Plan(half), true)};
+  for (const int gib : {80, 24}) {
+    const std::string row = "\n| " + std::to_string(gib) + " GiB |";
+    const size_t begin = page.find(row);
+    ASSERT_NE(begin, std::string::npos) << "the table has moved";
+    const std::vector<std::string> cells =
+        absl::StrSplit(page.substr(begin + row.size(), page.find('\n', begin + 1) - begin - row.size()), '|');
+    for (size_t i = 0; i < 3; ++i) {
+      double billions = 0;
+      ASSERT_TRUE(absl::SimpleAtod(cells.at(i), &billions)) << row << cells.at(i);
+      // A tenth stays free, and 1 GB is for activations.
+      const double fits = (0.9 * gib * double{1 << 30} - 1e9) / columns[i] / 1e9;
+      EXPECT_NEAR(billions, fits, 0.06) << gib << " GiB, column " << i;
+    }
+  }
 }
 
 }  // namespace

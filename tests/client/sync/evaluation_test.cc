@@ -1,11 +1,13 @@
 // What a worker says of the versions that it evaluates.
 #include "client/sync/evaluation.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/client/sync/harness.h"
+#include "tests/client/sync/streaming_harness.h"
 
 namespace atl {
 namespace {
@@ -21,6 +23,22 @@ TEST(EvaluationTest, OnlyALanguageModelHasAPerplexity) {
     ASSERT_NE(log.find("evaluated the published parameters"), std::string::npos) << log;
     EXPECT_EQ(log.find("perplexity") == std::string::npos, external) << log;
   }
+}
+
+TEST(EvaluationTest, ADrainBesideItLosesNoOverlappedSteps) {
+  StreamingHarness h;
+  h.coordinator.evaluate_all = true;
+  h.fake->on_evaluate = [&] {
+    if (h.fake->steps == 0) return;
+    EXPECT_TRUE(h.worker_status.RequestDrain());
+  };
+  const auto end = h.Start().Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, SyncEnd::kDrained);
+  std::map<FragmentId, uint64_t> pushed;
+  for (const PushHeader& header : h.coordinator.headers()) pushed[header.key.fragment] += header.steps;
+  for (const auto& [fragment, steps] : pushed) EXPECT_EQ(steps, h.fake->steps) << fragment.value();
+  EXPECT_EQ(pushed.size(), 2u);
 }
 
 class EvaluationTasksTest : public testing::Test {

@@ -10,6 +10,7 @@ namespace atl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -30,6 +31,7 @@ class WorkerTest : public ::testing::Test {
           if (!make_error_.ok()) return make_error_;
           auto replica = std::make_unique<FakeReplica>(5.0F);
           replica->on_step = on_step_;
+          replica->on_evaluate = on_evaluate_;
           replica_ = replica.get();
           return replica;
         }};
@@ -43,6 +45,7 @@ class WorkerTest : public ::testing::Test {
   CountingObserver observer_;
   FakeCoordinator coordinator_;
   std::function<absl::Status(uint64_t)> on_step_;
+  std::function<void()> on_evaluate_;
   absl::Status make_error_;
   int built_ = 0;
   FakeReplica* replica_ = nullptr;
@@ -330,6 +333,24 @@ TEST_F(WorkerTest, ADrainWithoutTimeToEncodeSaysThatItsStepsAreLost) {
   EXPECT_EQ(end.code, ExitCode::kUncounted);
   EXPECT_THAT(end.status.ToString(), AllOf(HasSubstr("was not sent"), HasSubstr("They are lost")));
   EXPECT_EQ(coordinator_.Calls("Push"), 0u);
+}
+
+TEST_F(WorkerTest, DrainedWhileItEvaluatesItReportsTheLoss) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.evaluate_all = true;
+  on_evaluate_ = [&] { EXPECT_TRUE(worker_->RequestDrain()) << "a stop would cancel the report"; };
+  // The heartbeats after the evaluation; what they fail to deliver is tried again before the goodbye.
+  for (int i = 0; i < 3; ++i) coordinator_.Fail("Heartbeat", {.status = absl::UnavailableError("away")});
+  for (const WorkerRole role : {WorkerRole::kTrainer, WorkerRole::kEvaluator}) {
+    coordinator_.evaluations.clear();
+    coordinator_.left.clear();
+    coordinator_.pulls_cancelled = false;
+    EXPECT_EQ(Run(role).code, ExitCode::kOk);
+    EXPECT_EQ(replica_->evaluations, 1u);
+    EXPECT_EQ(replica_->steps, 0u);
+    EXPECT_THAT(coordinator_.evaluations, Contains(EvaluationReport{Version(0), 1.0, 5}));
+    EXPECT_THAT(coordinator_.left, ElementsAre("drained"));
+  }
 }
 
 TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
