@@ -98,7 +98,7 @@ FrameSocket::FrameSocket(FileDescriptor fd, Duration timeout) : fd_(std::move(fd
   // Reads wait in poll; writes wait in the kernel, so that a frame is written whole.
   const int flags = ::fcntl(fd_.get(), F_GETFL);
   ::fcntl(fd_.get(), F_SETFL, flags & ~O_NONBLOCK);
-  const int milliseconds = Milliseconds(timeout);
+  const long milliseconds = Milliseconds(timeout);  // of timeval
   const timeval limit = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using Variables = std::map<std::string, std::string>;
 
-Environment Of(Variables variables) {
+Environment Of(const Variables& variables) {
   return [variables](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);

@@ -22,7 +22,9 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kWidth = 16;
 
-torch::Tensor Random(const std::vector<int64_t>& shape) { return (torch::randn(shape) * 0.3).requires_grad_(true); }
+torch::Tensor Random(const std::vector<int64_t>& shape) {
+  return (torch::randn(shape) * 0.3).requires_grad_(true);
+}
 
 /// A model as torch.jit.script makes one of nn.GRU, nn.LSTM and nn.RNN: `flat` holds the parameters of the
 /// mixer a second time, and only it is computed with. `mixed` is the expression that mixes `x` over time.
