@@ -70,11 +70,9 @@ class Emergency {
 /// thread of its own, and if another program answers there, that thread throws where nobody can catch it.
 class TorchThreadGuard {
  public:
-  TorchThreadGuard(const Logger& log, std::string place) {
-    Said() = [log, place = std::move(place)](const std::string& what) {
-      log.Error(absl::StrCat(
-          "what answers at ", place, " is not the store of this island, or has ended: ", what,
-          ". Give all ranks the address where rank 0 is (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)"));
+  TorchThreadGuard(const Logger& log, const IslandPlace& place) {
+    Said() = [log, place](const std::string& what) {
+      log.Error(NotTheStore(place, what));
       log.Flush();
     };
     before_ = std::set_terminate(&End);
@@ -288,8 +286,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.
   std::function<bool()> asked_to_end;
   if (!place.supervised) asked_to_end = [&] { return (*shutdown)->requested(); };
-  std::optional<TorchThreadGuard> guard(std::in_place, log,
-                                        absl::StrCat(place.store_host, ":", place.store_port));
+  std::optional<TorchThreadGuard> guard(std::in_place, log, place);
   auto island = Island::Form({.place = place,
                               .facts = FactsOf(place, flags, *data),
                               .device = flags.device,

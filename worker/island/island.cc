@@ -29,6 +29,16 @@ std::string PlaceText(const IslandPlace& place) {
 
 }  // namespace
 
+std::string NotTheStore(const IslandPlace& place, const std::string& cause) {
+  return absl::StrFormat(
+      "what answers at %s is not the store of this island, or has ended: %s. Give all ranks the address "
+      "where rank 0 is "
+      "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT). Below torchrun, its PyTorch may have another "
+      "version than this "
+      "worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for it",
+      PlaceText(place), cause);
+}
+
 absl::StatusOr<std::unique_ptr<Island>> Island::Form(IslandOptions options) {
   ATOLL_RETURN_IF_ERROR(CheckRankSupport());
   std::unique_ptr<Island> island(new Island(std::move(options)));
@@ -234,13 +244,7 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
     auto address = store_->Get(kAddressKey, kLooksAgain);
     if (address.ok()) return address;
     if (!absl::IsDeadlineExceeded(address.status())) {
-      return absl::UnavailableError(
-          absl::StrFormat("what answers at %s is not the store of this island, or has ended: %s. Give all "
-                          "ranks the address where rank 0 is "
-                          "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT). Below torchrun, its PyTorch "
-                          "may have another version than this "
-                          "worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for it",
-                          PlaceText(options_.place), std::string(address.status().message())));
+      return absl::UnavailableError(NotTheStore(options_.place, std::string(address.status().message())));
     }
     const MonoTime now = SteadyNow();
     if (now >= deadline) {

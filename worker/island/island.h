@@ -23,6 +23,9 @@ namespace atl {
 inline constexpr int kIslandBroken = 75;   // another rank is lost
 inline constexpr int kIslandRestart = 76;  // the run asked for it
 
+/// What a rank says when it finds another program where the store should be, or a store that has ended.
+std::string NotTheStore(const IslandPlace& place, const std::string& cause);
+
 struct IslandOptions {
   IslandPlace place;
   RankFacts facts;     // of this rank
