@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "client/sync/worker.h"
 #include "common/file.h"
 #include "tests/client/sync/fake_coordinator.h"
@@ -65,6 +67,9 @@ class MortalReplica final : public Replica {
   uint64_t steps_ = 0;
 };
 
+/// Killed at its second push, a worker needs the state of its second round. That of a round is not kept while
+/// the one before is still being written: rounds of milliseconds wait here, and come again if that was not
+/// enough.
 void AwaitSavedRound(const std::string& folder) {
   const auto saved = [&] {
     const auto names = ListDir(folder);
@@ -125,8 +130,29 @@ class ResumeTest : public ::testing::Test {
     return end.code;
   }
 
-  std::string Folder(const std::string& name) {
-    const std::string folder = JoinPath(::testing::TempDir(), "resume_" + name);
+  /// Lives, from an empty folder and a new coordinator, until their last round's state is the `kept`-th.
+  std::unique_ptr<FakeCoordinator> LiveUntilKept(
+      uint64_t kept, const std::string& name,
+      const std::function<void(FakeCoordinator&, const std::string& folder)>& lives) {
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      const std::string folder = Folder(name);
+      auto coordinator = Coordinator();
+      lives(*coordinator, folder);
+      const auto names = ListDir(folder);
+      if (names.ok() && std::ranges::count(*names, absl::StrFormat("round-%06d", kept)) == 1)
+        return coordinator;
+    }
+    ADD_FAILURE() << "in 50 attempts the state of the last round was never kept";
+    return Coordinator();
+  }
+
+  static std::string FolderPath(const std::string& name) {
+    return JoinPath(::testing::TempDir(), "resume_" + name);
+  }
+
+  /// The same, empty.
+  static std::string Folder(const std::string& name) {
+    const std::string folder = FolderPath(name);
     EXPECT_TRUE(RemoveAll(folder).ok());
     return folder;
   }
@@ -166,16 +192,17 @@ TEST_F(ResumeTest, EncodedByKernelsAndKilledItEndsWithTheSameBits) {
   const std::vector<float> expected = Undisturbed();
   EXPECT_THAT(log_.str(), Not(HasSubstr("encoded on the")));
   replica_.device_queues = ExecutorQueues();
-  auto coordinator = Coordinator();
-  const std::string folder = Folder("kernels");
-  EXPECT_NE(Live(*coordinator, folder, kSteps + 3), ExitCode::kOk);
-  coordinator->samples_consumed = uint64_t{kSteps} * replica_.run.inner.batch;
-  coordinator->Fail("Push", {.before = [&] { AwaitSavedRound(folder); }});
-  coordinator->Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = true});
-  EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
+  const std::string name = "kernels";
+  const auto coordinator = LiveUntilKept(3, name, [&](FakeCoordinator& with, const std::string& folder) {
+    EXPECT_NE(Live(with, folder, kSteps + 3), ExitCode::kOk);
+    with.samples_consumed = uint64_t{kSteps} * replica_.run.inner.batch;
+    with.Fail("Push", {});
+    with.Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = true});
+    EXPECT_NE(Live(with, folder), ExitCode::kOk);
+  });
   // The rest without the device: the residual that the kernels made goes on.
   replica_.device_queues = {};
-  EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+  EXPECT_EQ(Live(*coordinator, FolderPath(name)), ExitCode::kOk);
   EXPECT_EQ(coordinator->parameters(), expected);
   EXPECT_THAT(log_.str(), HasSubstr("pushes are encoded on the device"));
 }
@@ -205,13 +232,13 @@ TEST_F(ResumeTest, ADeviceThatFailsInARoundEndsTheWorkerWhichTakesTheRoundAgain)
 TEST_F(ResumeTest, KilledWhileItPushedItEndsWithTheSameBits) {
   const std::vector<float> expected = Undisturbed();
   for (const bool arrived : {false, true}) {
-    auto coordinator = Coordinator();
-    const std::string folder = Folder(arrived ? "after_push" : "before_push");
-    // A state is not saved while the one before it is: rounds of milliseconds must wait for a busy disk here.
-    coordinator->Fail("Push", {.before = [&] { AwaitSavedRound(folder); }});
-    coordinator->Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = arrived});
-    EXPECT_NE(Live(*coordinator, folder), ExitCode::kOk);
-    EXPECT_EQ(Live(*coordinator, folder), ExitCode::kOk);
+    const std::string name = arrived ? "after_push" : "before_push";
+    const auto coordinator = LiveUntilKept(2, name, [&](FakeCoordinator& with, const std::string& folder) {
+      with.Fail("Push", {.before = [&] { AwaitSavedRound(folder); }});
+      with.Fail("Push", {.status = absl::UnauthenticatedError("killed here"), .applied = arrived});
+      EXPECT_NE(Live(with, folder), ExitCode::kOk);
+    });
+    EXPECT_EQ(Live(*coordinator, FolderPath(name)), ExitCode::kOk);
     EXPECT_EQ(coordinator->parameters(), expected) << "arrived: " << arrived;
   }
 }
