@@ -85,10 +85,16 @@ uint32_t Pulls::PlannedWorkers(const FragmentRound& fragment, MonoTime now) cons
   const Membership& membership = core_.members.membership();
   // Ranks, because a step of a worker of several moves the schedule as that many workers would.
   const auto active = static_cast<uint32_t>(core_.members.assignments().ActiveRanks(membership));
-  const auto more = active - static_cast<uint32_t>(membership.active_trainers());
+  const auto here = static_cast<uint32_t>(membership.active_trainers());
+  const uint32_t more = active - here;
   const bool gathering = fragment.round() != nullptr && fragment.round()->Gathering(now);
-  // The first to pull version 0 must not take itself for the only one.
-  if (gathering) return std::max({active, fragment.config().run.round.start_workers, 1U});
+  if (gathering) {
+    // The first to pull version 0 must not take itself for the only one. Those who have yet to come are taken
+    // for islands of as many ranks as those that are here.
+    const uint32_t missing = std::max(fragment.config().run.round.start_workers, here) - here;
+    const uint32_t each = here > 0 ? (active + here - 1) / here : 1;
+    return std::max(active + missing * each, 1U);
+  }
   if (fragment.head() == Version(0)) return std::max(active, 1U);
   // Fixed with the version, so that all who train on it are at the same learning rate.
   return std::max(fragment.active_at_open() > 0 ? fragment.active_at_open() + more : active, 1U);

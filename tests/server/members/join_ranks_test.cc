@@ -49,6 +49,27 @@ TEST_F(JoinRanks, AsManyAsAreAllowedJoinAndCountInFull) {
   EXPECT_EQ(CountedOf(joined->member, kMaxRanks * kTwoSteps), kMaxRanks * kTwoSteps);
 }
 
+TEST(GatheringRanks, WhoComesFirstPlansForAsManyRanksInTheWorkersToCome) {
+  CoordinatorOptions options = EightRanks();
+  options.run.workers = 3;
+  options.run.round.start_workers = 3;
+  TestRun run(options);
+  const auto join = [&](const std::string& worker, uint32_t ranks) {
+    JoinCall call{.worker = worker, .secret = "0123456789abcdef-" + worker};
+    call.device = {.device = "cpu", .ranks = ranks};
+    call.manifest_hash = ManifestHash(SmallManifest());
+    const auto joined = run.coordinator().Join(call);
+    EXPECT_TRUE(joined.ok()) << joined.status();
+    return joined->member;
+  };
+  const MemberRef first = join("a", 2);
+  ASSERT_TRUE(run.Seed(first, Fill([](size_t) { return 1.0F; })).ok());
+  EXPECT_EQ(run.Pull(first)->plan.active_workers, 6u) << "three islands of two ranks";
+  const MemberRef second = join("b", 3);
+  EXPECT_EQ(run.Pull(second)->plan.active_workers, 8u) << "two and three, and three more";
+  EXPECT_EQ(run.Pull(join("c", 1))->plan.active_workers, 6u) << "all are here";
+}
+
 TEST_F(JoinRanks, MoreTokensThanThoseOfAllRanksDoNotCount) {
   const auto joined = Join(kMaxRanks);
   ASSERT_TRUE(joined.ok()) << joined.status();
