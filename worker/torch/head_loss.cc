@@ -1,9 +1,65 @@
 #include "worker/torch/head_loss.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
 #include <limits>
+#include <numeric>
+#include <vector>
+
+#include "worker/torch/softmax_kernels.h"
 
 namespace atl {
 namespace {
+
+/// Logits that one task takes at least: some microseconds.
+constexpr int64_t kLogitsGrain = 16384;
+
+/// The mean of CrossEntropyRow over the rows of `logits`, which become the gradient of this mean.
+double MeanCrossEntropy(const torch::Tensor& targets, torch::Tensor& logits) {
+  const int64_t rows = logits.size(0), classes = logits.size(1);
+  const auto row_count = static_cast<double>(rows);
+  const int64_t* const target = targets.data_ptr<int64_t>();
+  for (int64_t row = 0; row < rows; ++row) {
+    TORCH_CHECK(target[row] >= 0 && target[row] < classes, "token ", target[row],
+                " is outside the vocabulary of ", classes);
+  }
+  auto* const values = logits.data_ptr<float>();
+  std::vector<double> losses(static_cast<size_t>(rows));
+  at::parallel_for(0, rows, std::max<int64_t>(kLogitsGrain / classes, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      losses[static_cast<size_t>(row)] =
+          CrossEntropyRow(static_cast<size_t>(classes), static_cast<size_t>(target[row]),
+                          static_cast<float>(1 / row_count), values + row * classes);
+    }
+  });
+  // In one order, so that the bits do not depend on the threads.
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / row_count;
+}
+
+/// The loss and the gradient of the logits in one pass, where the logits are.
+class HostHeadLoss : public torch::autograd::Function<HostHeadLoss> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& head, const torch::Tensor& targets) {
+    torch::Tensor logits = torch::mm(x, head.t());
+    const double loss = MeanCrossEntropy(targets, logits);
+    context->save_for_backward({x, head, logits});
+    return torch::full({}, loss, x.options());
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &head = saved[1], &of_logits = saved[2];
+    torch::Tensor of_x = torch::mm(of_logits, head), of_head = torch::mm(of_logits.t(), x);
+    if (const auto factor = gradients[0].item<double>(); factor != 1) {
+      of_x.mul_(factor);
+      of_head.mul_(factor);
+    }
+    return {of_x, of_head, torch::Tensor()};
+  }
+};
 
 class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
  public:
@@ -54,6 +110,7 @@ torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, c
   if (precision == Precision::kBf16 && !x.is_cpu()) {
     return HeadLoss(x.to(torch::kBFloat16), head.to(torch::kBFloat16), flat);
   }
+  if (precision == Precision::kFp32 && x.is_cpu()) return HostHeadLoss::apply(x, head, flat.contiguous());
   return torch::nll_loss(torch::log_softmax(HeadLogits(x, head, precision), 1), flat);
 }
 

@@ -22,7 +22,9 @@ torch::Tensor HeadLoss(const torch::Tensor& x, const torch::Tensor& head, const 
 /// The logits x * head^T, float32 [rows, vocabulary], computed in this precision. x and head: float32.
 torch::Tensor HeadLogits(const torch::Tensor& x, const torch::Tensor& head, Precision precision);
 
-/// The mean cross-entropy of HeadLogits: with HeadLoss in bfloat16 on a GPU. `targets`: int64, any shape.
+/// The mean cross-entropy of HeadLogits: with HeadLoss in bfloat16 on a GPU. In float32 on the CPU, the
+/// gradient of the logits is computed beside the loss and takes their place, so that there is one such
+/// matrix, and not three. `targets`: int64, any shape, each below the vocabulary.
 torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets,
                             Precision precision);
 

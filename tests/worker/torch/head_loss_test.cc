@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 namespace atl {
@@ -45,6 +47,45 @@ TEST(HeadLossTest, ATokenThatIsNearlyCertainStillHasAGradient) {
   const torch::Tensor gradient = torch::autograd::grad({HeadLoss(x, head, targets)}, {head})[0];
   EXPECT_NEAR(gradient[0][0].item<double>(), -9.11e-4, 1e-5);
   EXPECT_NEAR(gradient[1][0].item<double>(), 9.11e-4, 1e-5);
+}
+
+TEST(NextTokenLossTest, IsTheCrossEntropyWithAnyNumberOfThreads) {
+  torch::manual_seed(5);
+  const torch::Tensor x = torch::randn({60, 16}).requires_grad_(true);
+  const torch::Tensor head = torch::randn({3001, 16}).requires_grad_(true);
+  const torch::Tensor targets = torch::randint(3001, {3, 20}, torch::kInt64);
+  const torch::Tensor expected = torch::cross_entropy_loss(torch::mm(x, head.t()), targets.view({-1}));
+  const auto theirs = GradientsOf(expected, x, head);
+  const int before = torch::get_num_threads();
+  std::vector<torch::Tensor> losses;
+  for (const int threads : {1, 3}) {
+    torch::set_num_threads(threads);
+    losses.push_back(NextTokenLoss(x, head, targets, Precision::kFp32));
+    EXPECT_NEAR(losses.back().item<double>(), expected.item<double>(), 1e-6 * expected.item<double>());
+    const auto ours = GradientsOf(losses.back(), x, head);
+    for (size_t i = 0; i < theirs.size(); ++i)
+      EXPECT_TRUE(torch::allclose(ours[i], theirs[i], 1e-4, 1e-6)) << i;
+  }
+  torch::set_num_threads(before);
+  EXPECT_TRUE(torch::equal(losses[0], losses[1]));
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(torch::equal(losses[0], NextTokenLoss(x, head, targets, Precision::kFp32)));
+}
+
+TEST(NextTokenLossTest, ShowsWhatIsNotFinite) {
+  torch::Tensor x = torch::randn({4, 8});
+  x[2][3] = std::numeric_limits<float>::quiet_NaN();
+  const torch::Tensor loss =
+      NextTokenLoss(x, torch::randn({10, 8}), torch::zeros({4}, torch::kInt64), Precision::kFp32);
+  EXPECT_TRUE(std::isnan(loss.item<double>()));
+}
+
+TEST(NextTokenLossTest, RejectsATargetOutsideTheVocabulary) {
+  for (const int64_t target : {int64_t{-1}, int64_t{10}}) {
+    const torch::Tensor targets = torch::full({4}, target, torch::kInt64);
+    EXPECT_THROW(NextTokenLoss(torch::randn({4, 8}), torch::randn({10, 8}), targets, Precision::kFp32),
+                 c10::Error);
+  }
 }
 
 TEST(CountedTokenLossTest, LeavesOutNegativeTargets) {
