@@ -106,7 +106,7 @@ void GradientExchange::ShareParameters() {
 }
 
 void GradientExchange::ShareSeenGradients() {
-  if (parameters_.tensors_without_gradient() == 0) return;  // on one rank as on the others
+  if (all_seen_) return;
   std::vector<double> seen(buckets_of_.size());
   for (size_t tensor = 0; tensor < seen.size(); ++tensor) {
     seen[tensor] = parameters_.lacks_gradient(tensor) ? 0 : 1;
@@ -115,6 +115,7 @@ void GradientExchange::ShareSeenGradients() {
   for (size_t tensor = 0; tensor < seen.size(); ++tensor) {
     if (seen[tensor] > 0) parameters_.SawGradient(tensor);
   }
+  all_seen_ = parameters_.tensors_without_gradient() == 0;
 }
 
 }  // namespace atl

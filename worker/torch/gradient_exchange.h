@@ -41,7 +41,7 @@ class GradientExchange {
   /// After the optimizer's step on slice(): all parameters on all ranks, all gradients zero.
   void ShareParameters();
   /// Notes for all ranks that a tensor has a gradient when one rank has seen it
-  /// (FlatParameters::SawGradient).
+  /// (FlatParameters::SawGradient). All ranks call it in each step.
   void ShareSeenGradients();
 
  private:
@@ -67,6 +67,9 @@ class GradientExchange {
   std::vector<std::shared_ptr<void>> hooked_;    // accumulators of gradients, which hold the hooks
   std::shared_ptr<bool> alive_;                  // the hooks may outlive this object
   bool armed_ = false;
+  // Every tensor has had a gradient, on one rank or another. The same on all ranks, unlike what this rank's
+  // own backward passes have seen between two sums: a model may use a tensor for some data only.
+  bool all_seen_ = false;
   size_t next_ = 0;  // bucket to leave
   std::vector<std::unique_ptr<PendingCollective>> pending_;
 };
