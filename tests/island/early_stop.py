@@ -3,22 +3,36 @@
 
 An island of two ranks starts, and one rank gets SIGTERM: as soon as its process exists, and a little later. It must show: the
 supervisor ends with code 0, no rank counts as lost, nothing starts again, and no rank is left. So does SIGTERM to all
-processes at once, later on.
+processes at once, later on, and SIGTERM to a supervisor whose log nobody reads.
 
 Usage: early_stop.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
+import array
+import fcntl
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 from island_run import IslandRun, config, run_as_test, tokenize_foxes
 
 BOUND_S = 90  # two programs with LibTorch start and end on two shared cores
 MOMENTS_S = (0, 0.1, 0.5)
+
+
+class StoppedRun(IslandRun):
+    output = None  # a descriptor: where the next process writes its log, instead of into a file
+
+    def spawn(self, log, *command):
+        if self.output is None:
+            return super().spawn(log, *command)
+        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
+        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=self.output, stderr=self.output,
+                                stdin=subprocess.DEVNULL, env=environment)
 
 
 def children(process):
@@ -79,8 +93,40 @@ def stop_all_at_once(run, tokens, complaints):
         complaints.append(f"SIGTERM to all processes at once: exit code {code}: {run.worker_log_end('w0')}")
 
 
+def stop_with_an_unread_log(run, tokens, complaints):
+    """Standard error is a pipe that nobody reads: a log that nobody reads must not stop the supervisor."""
+    reads, writes = os.pipe()
+    fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+    run.output = writes
+    island = run.start_worker("unread", tokens, "--ranks", "2", "--log-level", "debug")
+    os.close(writes)
+    try:
+        deadline = time.monotonic() + BOUND_S
+        while time.monotonic() < deadline and held(reads) < 3000:
+            time.sleep(0.1)
+        if held(reads) < 3000:
+            complaints.append(f"the pipe of the unread log holds {held(reads)} bytes: it is not full")
+        run.await_version(run.head() + 3)
+        begin = time.monotonic()
+        island.terminate()
+        code = island.wait(BOUND_S)
+        print(f"SIGTERM with an unread log: ended after {time.monotonic() - begin:.1f} s with code {code}", flush=True)
+        if code != 0:
+            complaints.append(f"SIGTERM with an unread log: exit code {code}")
+    except subprocess.TimeoutExpired:
+        complaints.append(f"SIGTERM with an unread log: the worker trains on after {BOUND_S} s")
+    finally:
+        os.close(reads)
+
+
+def held(pipe):
+    size = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return size[0]
+
+
 def measure(folder, programs):
-    run = IslandRun(folder / "run", programs, config())
+    run = StoppedRun(folder / "run", programs, config())
     tokens = tokenize_foxes(programs, folder)
     complaints = []
     try:
@@ -89,6 +135,7 @@ def measure(folder, programs):
             for rank in (0, 1):
                 stop_early(run, tokens, complaints, rank, moment)
         stop_all_at_once(run, tokens, complaints)
+        stop_with_an_unread_log(run, tokens, complaints)
     finally:
         run.kill_all()
     return complaints

@@ -77,7 +77,7 @@ absl::StatusOr<RankProcess> RankProcess::Start(uint32_t rank, char* const* argum
   return RankProcess(rank, child, std::move(reads));
 }
 
-void RankProcess::Print(const std::string& line, const Logger& log) const {
+void RankProcess::Print(const std::string& line, const Logger& log, LineWriter& lines) const {
   if (line.empty()) return;
   const bool is_ours =
       line.find(" rank=") != std::string::npos || line.find("\"rank\":") != std::string::npos;
@@ -85,11 +85,10 @@ void RankProcess::Print(const std::string& line, const Logger& log) const {
     log.Info(line, {{"rank", rank_}});
     return;
   }
-  const std::string whole = line + "\n";
-  (void)!::write(STDERR_FILENO, whole.data(), whole.size());
+  lines.AwaitWritten(lines.Add(line + "\n", /*important=*/false));
 }
 
-void RankProcess::ForwardLog(const Logger& log, bool all) {
+void RankProcess::ForwardLog(const Logger& log, LineWriter& lines, bool all) {
   std::array<char, 65536> bytes;
   while (true) {
     const ssize_t read = ::read(log_.get(), bytes.data(), bytes.size());
@@ -98,12 +97,12 @@ void RankProcess::ForwardLog(const Logger& log, bool all) {
     unfinished_.append(bytes.data(), static_cast<size_t>(read));
     size_t begin = 0;
     for (size_t end = unfinished_.find('\n'); end != std::string::npos; end = unfinished_.find('\n', begin)) {
-      Print(unfinished_.substr(begin, end - begin), log);
+      Print(unfinished_.substr(begin, end - begin), log, lines);
       begin = end + 1;
     }
     unfinished_.erase(0, begin);
   }
-  if (all) Print(std::exchange(unfinished_, ""), log);
+  if (all) Print(std::exchange(unfinished_, ""), log, lines);
 }
 
 bool RankProcess::CheckEnd() {

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/file_descriptor.h"
+#include "common/line_writer.h"
 #include "common/log.h"
 
 namespace atl {
@@ -43,8 +44,10 @@ class RankProcess {
   bool running() const { return !end_.has_value(); }
   const std::optional<RankEnd>& end() const { return end_; }
 
-  /// Prints what can be read now, line by line, each with the rank. `all`: also a last line without an end.
-  void ForwardLog(const Logger& log, bool all = false);
+  /// Prints what can be read now, line by line, each with the rank: its log lines through `lines`, and what
+  /// libraries print as lines of `log`. `all`: also a last line without an end. Waits for no reader for
+  /// longer than LineWriter says.
+  void ForwardLog(const Logger& log, LineWriter& lines, bool all = false);
   /// Notes the end, without waiting for it. True once, when it has ended.
   bool CheckEnd();
   void Signal(int signal) const;
@@ -52,7 +55,7 @@ class RankProcess {
  private:
   RankProcess(uint32_t rank, pid_t process, FileDescriptor log)
       : rank_(rank), process_(process), log_(std::move(log)) {}
-  void Print(const std::string& line, const Logger& log) const;
+  void Print(const std::string& line, const Logger& log, LineWriter& lines) const;
 
   uint32_t rank_;
   pid_t process_;

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/errno.h"
 #include "common/exit_codes.h"
+#include "common/line_writer.h"
 #include "common/status.h"
 #include "worker/island/island.h"
 #include "worker/island/placement.h"
@@ -71,7 +73,8 @@ struct LifeEnd {
 /// The processes from their start until all have ended.
 class Life {
  public:
-  Life(const SupervisorOptions& options, Shutdown& shutdown) : options_(options), shutdown_(shutdown) {}
+  Life(const SupervisorOptions& options, Shutdown& shutdown, LineWriter& lines)
+      : options_(options), shutdown_(shutdown), lines_(lines) {}
 
   absl::Status Start() {
     ATOLL_RETURN_IF_ERROR(store_.Make());
@@ -102,7 +105,7 @@ class Life {
         KillAll();
       }
     }
-    for (RankProcess& process : processes_) process.ForwardLog(options_.log, /*all=*/true);
+    for (RankProcess& process : processes_) process.ForwardLog(options_.log, lines_, /*all=*/true);
     if (cause_.has_value()) return *cause_;
     if (!silent_.has_value()) return *first_end_;
     return {.rank = *silent_, .end = first_end_->end, .silent = true};
@@ -136,7 +139,7 @@ class Life {
     }
     ::poll(logs.data(), logs.size(),
            static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(kLook).count()));
-    for (RankProcess& process : processes_) process.ForwardLog(options_.log);
+    for (RankProcess& process : processes_) process.ForwardLog(options_.log, lines_);
   }
 
   void NoteEnds() {
@@ -164,6 +167,7 @@ class Life {
 
   const SupervisorOptions& options_;
   Shutdown& shutdown_;
+  LineWriter& lines_;
   StoreFolder store_;  // outlives the processes, which write in it when they end
   std::vector<RankProcess> processes_;
   std::optional<LifeEnd> first_end_;
@@ -172,6 +176,18 @@ class Life {
   bool signalled_ = false;
   bool killing_ = false;
 };
+
+/// The ranks' log lines. They go past the logger, which would print their time and level again.
+LineWriter::Options RankLines(const Logger& log) {
+  LineWriter::Options options;
+  options.fd = STDERR_FILENO;
+  options.dropped_text = [log](uint64_t lines, double seconds) {
+    log.Warning("lines of the ranks were dropped: nothing read the log, and its queue was full",
+                {{"lines", lines}, {"since_s", seconds}});
+    return std::string();
+  };
+  return options;
+}
 
 /// Whether the island is to be started again after such an end.
 bool EndsForGood(const LifeEnd& end) {
@@ -182,10 +198,11 @@ bool EndsForGood(const LifeEnd& end) {
 
 int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
   uint32_t restarts = 0;
+  LineWriter lines(RankLines(options.log));
   while (true) {
     options.log.Info("starting the ranks", {{"ranks", options.ranks}});
     const MonoTime begin = SteadyNow();
-    Life life(options, shutdown);
+    Life life(options, shutdown, lines);
     if (const absl::Status started = life.Start(); !started.ok()) {
       options.log.Error(std::string(started.message()));
       return ToInt(ExitCode::kInternal);
