@@ -103,7 +103,7 @@ def absences(tries):
                  "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
     tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
                  variables=torchrun(1, 2, port), code=3)
-    tries.refuse("unknown host", ["waits for its own address", "has not reached it at no-such-host.invalid", "MASTER_ADDR"], "--device",
+    tries.refuse("unknown host", ["waits for its own address", "cannot look up no-such-host.invalid", "has not reached it at no-such-host.invalid", "MASTER_ADDR"], "--device",
                  "cpu", "--rank-timeout", "1", "--island", f"no-such-host.invalid:{port}", "--rank", "0", "--world-size", "2", code=3)
 
 

@@ -92,6 +92,11 @@ FileDescriptor ListenOn(const sockaddr* address, socklen_t size, int family) {
 
 }  // namespace
 
+absl::Status CheckHostName(const std::string& host) {
+  Addresses addresses;
+  return Resolve(host, /*port=*/0, addresses);
+}
+
 FrameSocket::FrameSocket(FileDescriptor fd, Duration timeout) : fd_(std::move(fd)) {
   const int on = 1;
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

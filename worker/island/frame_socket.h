@@ -37,6 +37,9 @@ struct Frame {
 /// Beyond this a peer does not speak this protocol. Values travel through collectives.
 inline constexpr uint32_t kMaxFrameBytes = uint32_t{16} << 20;
 
+/// Unavailable when this host's resolver does not know the name; the message says why.
+absl::Status CheckHostName(const std::string& host);
+
 /// One TCP connection between two ranks. Send may be called by any thread, the rest by one.
 class FrameSocket {
  public:

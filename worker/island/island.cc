@@ -13,6 +13,7 @@
 #include "common/bind_address.h"
 #include "common/status.h"
 #include "common/thread.h"
+#include "worker/island/frame_socket.h"
 
 namespace atl {
 namespace {
@@ -25,6 +26,12 @@ constexpr char kAddressKey[] = "rank0";
 std::string PlaceText(const IslandPlace& place) {
   if (!place.store_file.empty()) return place.store_file;
   return absl::StrCat(place.store_host, ":", place.store_port);
+}
+
+/// c10d says of a name that nobody knows that the socket has timed out.
+absl::StatusOr<std::shared_ptr<RankStore>> OpenNamed(const RankStoreOptions& options) {
+  if (options.file.empty()) ATOLL_RETURN_IF_ERROR(CheckHostName(options.host));
+  return RankStore::Open(options);
 }
 
 }  // namespace
@@ -68,9 +75,10 @@ absl::Status Island::OpenStore() {
   }
   const std::string waits_for = place.hosts_store ? "its own address" : "rank 0";
   const MonoTime deadline = SteadyNow() + patience();
+  MonoTime says = SteadyNow();
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait(waits_for));
-    auto opened = RankStore::Open(store);
+    auto opened = OpenNamed(store);
     if (opened.ok()) {
       store_ = *std::move(opened);
       return absl::OkStatus();
@@ -78,8 +86,11 @@ absl::Status Island::OpenStore() {
     if (absl::IsAlreadyExists(opened.status())) return opened.status();
     if (SteadyNow() >= deadline) return NoStore(opened.status());
     // A name of a cluster's DNS may come seconds after the pod that has it.
-    options_.log.Info("waits for " + waits_for,
-                      {{"at", PlaceText(place)}, {"cause", std::string(opened.status().message())}});
+    if (SteadyNow() >= says) {
+      options_.log.Info("waits for " + waits_for,
+                        {{"at", PlaceText(place)}, {"cause", std::string(opened.status().message())}});
+      says = SteadyNow() + kSaysSo;
+    }
     SleepThisThread(kLooksAgain);
   }
 }
