@@ -19,8 +19,6 @@ constexpr uint64_t kDevices[] = {8 * kGib,  12 * kGib, 16 * kGib, 24 * kGib,
 constexpr uint64_t kLargest = kDevices[std::size(kDevices) - 1];
 // What the driver, kernels and the allocator's gaps leave of it.
 constexpr double kUsable = 0.9;
-/// A coordinator accepts no more without another --max-ranks.
-constexpr uint64_t kMostRanks = 8;
 
 uint64_t Usable(uint64_t device) { return static_cast<uint64_t>(kUsable * static_cast<double>(device)); }
 
@@ -36,9 +34,9 @@ WorkerMemory WithoutEncoders(WorkerMemory memory) {
   return memory;
 }
 
-std::string Suffices(uint64_t device, const WorkerMemory& memory, uint64_t parameters) {
-  const double per_parameter =
-      static_cast<double>(memory.on_device() - memory.activations) / static_cast<double>(parameters);
+std::string Suffices(uint64_t device, const WorkerMemory& memory, uint64_t parameters, uint64_t ranks) {
+  const double per_parameter = static_cast<double>(OnDeviceOfRank(memory, ranks) - memory.activations) /
+                               static_cast<double>(parameters);
   const double most = static_cast<double>(Usable(device) - memory.activations) / per_parameter;
   return absl::StrFormat("up to about %s parameters", HumanCount(most));
 }
@@ -67,17 +65,18 @@ std::vector<Setting> Settings(const RunOptions& run) {
   return all;
 }
 
-/// What of the settings makes the model fit the largest device, the fewest ranks first.
-std::string Remedy(const RunOptions& run, uint64_t elements) {
+/// What of the settings makes the model fit the largest device, the fewest ranks first, from `planned` on.
+std::string Remedy(const RunOptions& run, uint64_t elements, uint64_t planned) {
   std::vector<Setting> settings = Settings(run);
+  const uint64_t most = std::max(kDefaultMaxRanks, planned);
   uint64_t least = 0;
-  for (uint64_t ranks = 1; ranks <= kMostRanks; ranks *= 2) {
+  for (uint64_t ranks = planned; ranks <= most; ranks *= 2) {
     for (Setting& setting : settings) {
       const WorkerMemory memory = PlanWorkerMemory(setting.run, elements, elements);
       least = OnDeviceOfRank(WithoutEncoders(memory), ranks);
       if (least > Usable(kLargest)) continue;
       std::vector<std::string>& changes = setting.changes;
-      if (ranks > 1) {
+      if (ranks > planned) {
         changes.push_back(absl::StrFormat("%d GPUs for one worker (--ranks %d: %s on each)", ranks, ranks,
                                           HumanBytes(least)));
       }
@@ -90,30 +89,35 @@ std::string Remedy(const RunOptions& run, uint64_t elements) {
   return absl::StrFormat(
       "with the least activations, --encode-on-cpu and --ranks %d, each would still need %s: use a smaller "
       "model",
-      kMostRanks, HumanBytes(least));
+      most, HumanBytes(least));
 }
 
 }  // namespace
 
-uint64_t OnDeviceOfRank(const WorkerMemory& memory, uint64_t ranks) {
-  return memory.on_device() - memory.optimizer + (memory.optimizer + ranks - 1) / ranks;
+uint64_t OptimizerOfRank(const WorkerMemory& memory, uint64_t ranks) {
+  return (memory.optimizer + ranks - 1) / ranks;
 }
 
-std::string DeviceAdvice(const RunOptions& run, uint64_t parameters, uint64_t elements) {
+uint64_t OnDeviceOfRank(const WorkerMemory& memory, uint64_t ranks) {
+  return memory.on_device() - memory.optimizer + OptimizerOfRank(memory, ranks);
+}
+
+std::string DeviceAdvice(const RunOptions& run, uint64_t parameters, uint64_t elements, uint64_t ranks) {
   const WorkerMemory memory = PlanWorkerMemory(run, elements, elements);
   const WorkerMemory bare = WithoutEncoders(memory);
-  const uint64_t whole = SmallestFor(memory.on_device());
-  const uint64_t without = SmallestFor(bare.on_device());
+  const uint64_t whole = SmallestFor(OnDeviceOfRank(memory, ranks));
+  const uint64_t without = SmallestFor(OnDeviceOfRank(bare, ranks));
+  const char* const suffices = ranks > 1 ? "suffices for each rank" : "suffices";
   if (without == 0) {
-    return absl::StrFormat("no single GPU suffices: the largest here has %s; %s", HumanBytes(kLargest),
-                           Remedy(run, elements));
+    return absl::StrFormat("no single GPU %s: the largest here has %s; %s", suffices, HumanBytes(kLargest),
+                           Remedy(run, elements, ranks));
   }
   if (whole == 0) {
-    return absl::StrFormat("a GPU of %s suffices with atoll-worker --encode-on-cpu, %s", HumanBytes(without),
-                           Suffices(without, bare, parameters));
+    return absl::StrFormat("a GPU of %s %s with atoll-worker --encode-on-cpu, %s", HumanBytes(without),
+                           suffices, Suffices(without, bare, parameters, ranks));
   }
-  std::string text =
-      absl::StrFormat("a GPU of %s suffices, %s", HumanBytes(whole), Suffices(whole, memory, parameters));
+  std::string text = absl::StrFormat("a GPU of %s %s, %s", HumanBytes(whole), suffices,
+                                     Suffices(whole, memory, parameters, ranks));
   if (without < whole) {
     absl::StrAppend(&text, "; one of ", HumanBytes(without), " with atoll-worker --encode-on-cpu");
   }

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/config_advice.h"
 #include "cli/device_advice.h"
 #include "cli/overlap_forecast.h"
+#include "cli/plan_warnings.h"
 #include "common/human.h"
 #include "common/status.h"
 #include "core/codec.h"
@@ -66,7 +66,7 @@ PlannedDisk PlanDisk(const RunOptions& run, const RunPlan& plan) {
   // open round.
   disk.contribution_bytes = (run.keep_versions + uint64_t{1}) * plan.assumptions.workers * plan.push_bytes;
   if (run.checkpoint_every > 0) {
-    const uint64_t made = run.rounds / run.checkpoint_every;
+    const uint64_t made = plan.rounds / run.checkpoint_every;
     disk.checkpoints = std::min<uint64_t>(made, run.checkpoint_keep);
     disk.replaced = made > disk.checkpoints ? 1 : 0;
     if (run.checkpoint_keep_every > 0) disk.kept_checkpoints = made / run.checkpoint_keep_every;
@@ -158,107 +158,18 @@ PlannedTime PlanTime(const RunOptions& run, const RunPlan& plan) {
   return time;
 }
 
-std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, uint32_t workers) {
+std::optional<PlannedPrivacy> PlanPrivacy(const RunOptions& run, const RunPlan& plan) {
   const PrivacyOptions& privacy = run.privacy;
   if (!privacy.noisy()) return std::nullopt;
   PlannedPrivacy planned{.clip_norm = privacy.clip_norm,
                          .noise_multiplier = privacy.noise_multiplier,
                          .delta = privacy.delta,
-                         .epsilon = EpsilonOf(PlannedLocalRho(privacy, run.rounds), privacy.delta)};
+                         .epsilon = EpsilonOf(PlannedLocalRho(privacy, plan.rounds), privacy.delta)};
   if (IsFixedSum(run.merge)) {
-    planned.published_epsilon = EpsilonOf(PlannedPublishedRho(privacy, run.rounds, workers), privacy.delta);
+    planned.published_epsilon =
+        EpsilonOf(PlannedPublishedRho(privacy, plan.rounds, plan.assumptions.workers), privacy.delta);
   }
   return planned;
-}
-
-/// A setting that shortens the upload; empty if there is none without a cost in quality.
-std::string SmallerPush(const RunOptions& run) {
-  return BitsPerValue(run.push_codec) > BitsPerValue(CodecKind::kE3m0) ? "codec.push: e3m0" : "";
-}
-
-/// The same for the download. No sparse codec has a form for it, so e3m0 is the smallest.
-std::string SmallerPull(const RunOptions& run) {
-  const double bits = BitsPerValue(run.pull_delta.value_or(run.pull_codec));
-  return bits > BitsPerValue(CodecKind::kE3m0) ? "codec.pull_delta: e3m0" : "";
-}
-
-/// Against exchanges that take long. `smaller`: a setting with fewer bytes; empty: none.
-std::string ExchangeRemedy(const RunOptions& run, const std::string& smaller) {
-  std::vector<std::string> remedies = {"more inner.steps"};
-  if (!smaller.empty()) remedies.push_back(smaller);
-  if (run.sync.mode == SyncMode::kBlocking && run.round.mode != RoundMode::kAsync) {
-    remedies.emplace_back("sync.mode: overlapped");
-  }
-  return absl::StrCat(absl::StrJoin(remedies, ", or "), remedies.size() > 1 ? " help" : " helps");
-}
-
-/// The largest part of a round's time without inner steps, and a remedy. Empty if workers compute most of the
-/// time.
-std::optional<std::string> LostTime(const RunOptions& run, const RunPlan& plan) {
-  const PlannedTime& time = plan.time;
-  if (time.utilisation() <= 0 || time.utilisation() >= 0.8) return std::nullopt;
-  struct Loss {
-    double seconds;
-    const char* what;
-    std::string remedy;
-  };
-  constexpr char kEvaluation[] =
-      "a larger evaluation.every, fewer evaluation.batches or evaluation.by: evaluator help";
-  constexpr char kOwn[] = "more inner.steps help";
-  const Loss evaluation = {time.evaluate_s, "evaluation", kEvaluation};
-  const Loss own = {time.own_s, "a worker's own work (encoding, saving, copies)", kOwn};
-  // In overlapped mode, exchanges cost only the time by which they outlast everything else.
-  const Loss starved = {
-      time.round_s() - time.busy_s(),
-      "exchanges, which take longer than the inner steps between them, so that pushes are skipped",
-      ExchangeRemedy(run, time.push_s > time.pull_s ? SmallerPush(run) : SmallerPull(run))};
-  const std::vector<Loss> blocking = {
-      {time.push_s, "the upload of contributions", ExchangeRemedy(run, SmallerPush(run))},
-      {time.pull_s, "the download of versions", ExchangeRemedy(run, SmallerPull(run))},
-      {time.merge_s, "merge and commit on the coordinator", "more inner.steps help"},
-      evaluation,
-      own};
-  const std::vector<Loss> losses = time.overlapped ? std::vector<Loss>{starved, evaluation, own} : blocking;
-  const Loss most = *std::ranges::max_element(losses, {}, &Loss::seconds);
-  return absl::StrFormat(
-      "workers compute only %.0f %% of their time. Most of the rest, %s a round, is %s: %s",
-      100 * time.utilisation(), HumanDuration(Seconds(most.seconds)), most.what, most.remedy);
-}
-
-std::vector<std::string> Warnings(const RunOptions& run, const RunPlan& plan) {
-  std::vector<std::string> warnings = ConfigAdvice(run);
-  const uint64_t in_flight = plan.push_bytes * plan.assumptions.workers;
-  if (in_flight > run.contribution_budget_bytes) {
-    warnings.push_back(
-        absl::StrFormat("if all workers push at once, %s are in flight, but limits.contribution_budget_mib "
-                        "allows %s: some pushes must wait and retry",
-                        HumanBytes(in_flight), HumanBytes(run.contribution_budget_bytes)));
-  }
-  if (run.evaluation_every > 0 && run.evaluated_by == EvaluatedBy::kEvaluator) {
-    warnings.push_back(
-        "evaluation.by is 'evaluator': no version is evaluated until a worker with --role evaluator joins");
-  }
-  if (run.privacy.enabled() && !run.privacy.noisy()) {
-    warnings.push_back("privacy.clip_norm without privacy.noise_multiplier clips but gives no privacy");
-  }
-  if (plan.privacy && plan.privacy->epsilon > 10) {
-    warnings.push_back(
-        absl::StrFormat("an epsilon of %.3g against readers of pushes gives almost no privacy: use fewer "
-                        "rounds or a larger privacy.noise_multiplier",
-                        plan.privacy->epsilon));
-  }
-  const double deadline = ToSeconds(run.round.deadline);
-  if (plan.time.round_s() > deadline) {
-    warnings.push_back(
-        absl::StrFormat("a round takes about %s, but round.deadline_s is %s: it closes without workers",
-                        HumanDuration(Seconds(plan.time.round_s())), HumanDuration(run.round.deadline)));
-  }
-  if (!plan.assumptions.texts.empty()) {
-    if (std::string passes = PassesWarning(run, plan.assumptions.texts); !passes.empty())
-      warnings.push_back(std::move(passes));
-  }
-  if (const std::optional<std::string> lost = LostTime(run, plan)) warnings.push_back(*lost);
-  return warnings;
 }
 
 /// With the number of parameters that only the caller knows.
@@ -275,6 +186,41 @@ absl::StatusOr<RunOptions> WithParameters(RunOptions run, uint64_t parameters) {
       "nobody knows how many parameters the model has before a worker joins; give --parameters "
       "N, or set %s.parameters",
       ShapeOf(run.model)->section()));
+}
+
+/// Workers of so many ranks in a run whose run.workers counts ranks.
+absl::StatusOr<uint32_t> WorkersOf(const RunOptions& run, uint32_t ranks) {
+  if (run.workers % ranks == 0) return run.workers / ranks;
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "run.workers is %d and counts all ranks of all workers, but %d is no multiple of --ranks %d: set "
+      "run.workers to the number of all ranks, or give --workers with the number of islands",
+      run.workers, run.workers, ranks));
+}
+
+/// Fills in the assumptions, and how fast such workers spend the run's tokens.
+absl::Status PlanTokens(const RunOptions& run, RunPlan& plan) {
+  PlanAssumptions& a = plan.assumptions;
+  if (a.ranks == 0) return absl::InvalidArgumentError("a worker has at least one rank");
+  const ExternalOptions* const external = run.model.external();
+  if (a.ranks > 1 && external != nullptr && external->script.empty()) {
+    return absl::InvalidArgumentError(
+        "--ranks is for atoll-worker, which does not train an external model: a worker in Python counts as "
+        "one, whatever the number of its processes");
+  }
+  if (a.workers == 0) {
+    ATOLL_ASSIGN_OR_RETURN(a.workers, WorkersOf(run, a.ranks));
+  }
+  plan.run_rounds = run.rounds;
+  plan.inner_steps = run.inner.steps;
+  plan.total_tokens = run.total_tokens();
+  plan.step_tokens = run.tokens_per_step();
+  const uint64_t of_a_rank = std::max(plan.step_tokens * plan.inner_steps, uint64_t{1});
+  const uint64_t ranks = uint64_t{a.workers} * a.ranks;
+  // The tokens of the configured ranks fit 64 bits; those of any number may not.
+  plan.round_tokens = std::min(of_a_rank, std::numeric_limits<uint64_t>::max() / ranks) * ranks;
+  const uint64_t shares = (plan.total_tokens + of_a_rank - 1) / of_a_rank;
+  plan.rounds = (shares + ranks - 1) / ranks;
+  return absl::OkStatus();
 }
 
 struct Unit {
@@ -333,14 +279,10 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
   RunPlan plan;
   plan.name = run.name;
   plan.assumptions = assumptions;
-  if (plan.assumptions.workers == 0) plan.assumptions.workers = run.workers;
+  ATOLL_RETURN_IF_ERROR(PlanTokens(run, plan));
   if (plan.assumptions.coordinator_bandwidth_bits_per_s <= 0) {
     plan.assumptions.coordinator_bandwidth_bits_per_s = assumptions.bandwidth_bits_per_s;
   }
-  plan.rounds = run.rounds;
-  plan.inner_steps = run.inner.steps;
-  plan.total_tokens = run.total_tokens();
-  plan.step_tokens = run.tokens_per_step();
   if (const auto manifest = ShapeOf(run.model)->MakeManifest()) {
     plan.parameters = manifest->elements();
     plan.groups = Groups(*manifest);
@@ -362,7 +304,7 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
   plan.bounds = BoundsWithin(RecommendedMemoryLimit(plan.coordinator), plan.coordinator);
   if (run.model.external() == nullptr) {
     plan.worker = PlanWorkerMemory(run, plan.elements, largest);
-    plan.devices = DeviceAdvice(run, plan.parameters, plan.elements);
+    plan.devices = DeviceAdvice(run, plan.parameters, plan.elements, plan.assumptions.ranks);
   }
   plan.disk = PlanDisk(run, plan);
   plan.time = PlanTime(run, plan);
@@ -370,9 +312,11 @@ absl::StatusOr<RunPlan> MakePlan(const RunOptions& configured, const PlanAssumpt
     const double exchange = 2 * Transfer(plan.assumptions, sizeof(float) * plan.parameters);
     plan.data_parallel_utilisation = assumptions.step_s / (assumptions.step_s + exchange);
   }
-  plan.privacy = PlanPrivacy(run, plan.assumptions.workers);
-  if (!assumptions.texts.empty()) plan.passes = PassesOverData(run, assumptions.texts);
-  plan.warnings = Warnings(run, plan);
+  plan.privacy = PlanPrivacy(run, plan);
+  if (!assumptions.texts.empty()) {
+    plan.passes = PassesOverData(ReadersOf(run, plan), assumptions.texts);
+  }
+  plan.warnings = PlanWarnings(run, plan);
   return plan;
 }
 

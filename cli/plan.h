@@ -19,7 +19,8 @@ namespace atl {
 
 /// Assumptions that the configuration does not contain.
 struct PlanAssumptions {
-  uint32_t workers = 0;                         // 0: run.workers
+  uint32_t workers = 0;                         // 0: as many as have run.workers ranks in all
+  uint32_t ranks = 1;                           // of each worker; above 0
   double bandwidth_bits_per_s = 1e9;            // of each worker, each way
   double coordinator_bandwidth_bits_per_s = 0;  // 0: the same
   double latency_s = 0.05;                      // round trip
@@ -88,15 +89,17 @@ struct PlannedPrivacy {
 struct RunPlan {
   std::string name;
   PlanAssumptions assumptions;  // filled in
-  uint32_t rounds = 0;
+  uint64_t rounds = 0;          // of these workers, until the run's tokens are spent
+  uint32_t run_rounds = 0;      // run.rounds: the same if run.workers is the number of all ranks
   uint32_t inner_steps = 0;
   uint64_t total_tokens = 0;
+  uint64_t round_tokens = 0;  // of all ranks of all workers
   uint64_t parameters = 0;
   uint64_t elements = 0;        // with padding
-  uint64_t step_tokens = 0;     // of an inner step of a worker
+  uint64_t step_tokens = 0;     // of an inner step of a rank
   double token_operations = 0;  // floating-point, of a forward and a backward pass; 0: not known
   std::vector<std::pair<std::string, uint64_t>> groups;
-  uint64_t push_bytes = 0;  // of one worker and round
+  uint64_t push_bytes = 0;  // of one worker and round, whatever the number of its ranks
   uint64_t pull_bytes = 0;
   uint64_t data_parallel_bytes =
       0;  // per worker and round: float32 gradients in both directions at every inner step
@@ -112,6 +115,8 @@ struct RunPlan {
   std::vector<std::string> warnings;
 };
 
+/// InvalidArgument: an external model without a number of parameters or with several ranks, or neither
+/// `assumptions.workers` nor a run.workers that is a multiple of `assumptions.ranks`.
 absl::StatusOr<RunPlan> MakePlan(const RunOptions& run, const PlanAssumptions& assumptions);
 
 std::vector<std::string> RenderPlan(const RunPlan& plan);

@@ -52,13 +52,42 @@ void CoordinatorRows(const RunPlan& plan, Lines& lines) {
   lines.Row("mapped contributions", HumanBytes(memory.mapped), "page cache, which the kernel can reclaim");
 }
 
+/// The memory on the device of each of the planned ranks.
+void DeviceRows(const RunPlan& plan, Lines& lines) {
+  const WorkerMemory& memory = *plan.worker;
+  const uint64_t ranks = plan.assumptions.ranks;
+  const uint64_t encoders = memory.device_encoders;
+  if (encoders > 0) {
+    lines.Row("encoders of a GPU", HumanBytes(encoders),
+              "base, residual, payload; and " + HumanBytes(memory.pinned) + " of pinned memory on the host");
+  }
+  const uint64_t own = OnDeviceOfRank(memory, ranks);
+  lines.Row(ranks > 1 ? absl::StrFormat("on each of %d devices", ranks) : "on the device", HumanBytes(own),
+            plan.devices);
+  const auto of_ranks = [&](uint64_t count) { return HumanBytes(OnDeviceOfRank(memory, count)); };
+  if (encoders > 0) {
+    lines.Row("without the encoders", HumanBytes(own - encoders),
+              ranks > 1 ? "with --encode-on-cpu"
+                        : "with --encode-on-cpu; of 8 ranks: " +
+                              HumanBytes(OnDeviceOfRank(memory, 8) - encoders) + " on each device");
+  }
+  if (memory.optimizer > 0 && ranks == 1) {
+    lines.Row("device of 2 or 8 ranks", of_ranks(2) + ", " + of_ranks(8),
+              "on each device; the ranks of a worker share the inner optimizer's state");
+  }
+}
+
 void WorkerRows(const RunPlan& plan, Lines& lines) {
   if (!plan.worker) return;
   const WorkerMemory& memory = *plan.worker;
-  lines.Title("memory of a worker (estimate)");
+  const uint64_t ranks = plan.assumptions.ranks;
+  const uint64_t share = OptimizerOfRank(memory, ranks);
+  lines.Title(ranks > 1 ? absl::StrFormat("memory of rank 0 of %d ranks of a worker (estimate)", ranks)
+                        : "memory of a worker (estimate)");
   lines.Row("program and LibTorch", HumanBytes(memory.program), "on a CPU; CUDA's libraries need more");
   lines.Row("parameters, gradients", HumanBytes(memory.parameters + memory.gradients));
-  lines.Row("inner optimizer", HumanBytes(memory.optimizer));
+  lines.Row("inner optimizer", HumanBytes(share),
+            ranks > 1 ? "its part of " + HumanBytes(memory.optimizer) : "");
   if (memory.low_precision > 0) lines.Row("bf16 weights", HumanBytes(memory.low_precision));
   lines.Row("activations", HumanBytes(memory.activations));
   lines.Row("exchange", HumanBytes(memory.exchange), "base, residual, pseudo-gradient, payloads");
@@ -66,27 +95,14 @@ void WorkerRows(const RunPlan& plan, Lines& lines) {
     lines.Row("being saved", HumanBytes(memory.kept), "optimizer state, to the state directory");
   if (memory.evaluation > 0)
     lines.Row("while it evaluates", HumanBytes(memory.evaluation), "its local parameters");
-  lines.Row("in all", HumanBytes(memory.total()), "of a worker on a CPU");
-  if (memory.device_encoders > 0) {
-    lines.Row("encoders of a GPU", HumanBytes(memory.device_encoders),
-              "base, residual, payload; and " + HumanBytes(memory.pinned) + " of pinned memory on the host");
-  }
-  lines.Row("on the device", HumanBytes(memory.on_device()), plan.devices);
-  if (memory.device_encoders > 0) {
-    const uint64_t encoders = memory.device_encoders;
-    lines.Row("without the encoders", HumanBytes(memory.on_device() - encoders),
-              "with --encode-on-cpu; of 8 ranks: " + HumanBytes(OnDeviceOfRank(memory, 8) - encoders) +
-                  " on each device");
-  }
-  if (memory.optimizer > 0) {
-    lines.Row("device of 2 or 8 ranks",
-              HumanBytes(OnDeviceOfRank(memory, 2)) + ", " + HumanBytes(OnDeviceOfRank(memory, 8)),
-              "on each device; the ranks of a worker share the inner optimizer's state");
-  }
+  lines.Row("in all", HumanBytes(memory.total() - memory.optimizer + share),
+            ranks > 1 ? "of rank 0 on a CPU; the other ranks need less" : "of a worker on a CPU");
+  DeviceRows(plan, lines);
   if (plan.token_operations > 0) {
     lines.Row("operations of a token", HumanCount(plan.token_operations) + "FLOP",
-              "forward and backward; an inner step of a worker has " +
-                  HumanCount(plan.token_operations * static_cast<double>(plan.step_tokens)) + "FLOP");
+              absl::StrFormat("forward and backward; an inner step of a %s has %sFLOP",
+                              ranks > 1 ? "rank" : "worker",
+                              HumanCount(plan.token_operations * static_cast<double>(plan.step_tokens))));
   }
 }
 
@@ -109,12 +125,22 @@ void DiskRows(const RunPlan& plan, Lines& lines) {
   lines.Row("peak", HumanBytes(disk.peak()), "give the data directory at least this");
 }
 
+std::string WorkersText(const PlanAssumptions& assumptions) {
+  const std::string workers = Counted(assumptions.workers, "worker");
+  return assumptions.ranks > 1 ? absl::StrFormat("%s of %d ranks", workers, assumptions.ranks) : workers;
+}
+
 void TimeRows(const RunPlan& plan, Lines& lines) {
   const PlanAssumptions& a = plan.assumptions;
   const PlannedTime& time = plan.time;
   lines.Title(absl::StrFormat("a round of %s at %s each, %s at the coordinator, %s round trip",
-                              Counted(a.workers, "worker"), Rate(a.bandwidth_bits_per_s),
+                              WorkersText(a), Rate(a.bandwidth_bits_per_s),
                               Rate(a.coordinator_bandwidth_bits_per_s), Span(a.latency_s)));
+  lines.Row("tokens", Count(plan.round_tokens),
+            plan.rounds == plan.run_rounds
+                ? ""
+                : absl::StrFormat("the run's %s are spent after %s; run.rounds is %d",
+                                  Count(plan.total_tokens), Counted(plan.rounds, "round"), plan.run_rounds));
   lines.Row("up", HumanBytes(plan.push_bytes), "per worker: " + Span(time.push_s));
   lines.Row("down", HumanBytes(plan.pull_bytes), "per worker: " + Span(time.pull_s));
   lines.Row("merge and commit", Span(time.merge_s));
@@ -140,7 +166,7 @@ void TimeRows(const RunPlan& plan, Lines& lines) {
     lines.Row("evaluation", Span(time.evaluate_s), "per round, on the worker that evaluates");
   }
   const char* const round = time.starved() ? "pushes are skipped; the whole run: " : "the whole run: ";
-  lines.Row("round", Span(time.round_s()), round + Span(time.round_s() * plan.rounds));
+  lines.Row("round", Span(time.round_s()), round + Span(time.round_s() * static_cast<double>(plan.rounds)));
   lines.Row("compute utilisation", absl::StrFormat("%.1f %%", 100 * time.utilisation()),
             absl::StrFormat("data-parallel over these links: %.1f %%", 100 * plan.data_parallel_utilisation));
 }
@@ -196,7 +222,7 @@ Json CoordinatorJson(const CoordinatorMemory& memory) {
           {"mapped", memory.mapped}};
 }
 
-Json WorkerJson(const WorkerMemory& memory) {
+Json WorkerJson(const WorkerMemory& memory, uint64_t ranks) {
   return {{"program", memory.program},
           {"parameters", memory.parameters},
           {"gradients", memory.gradients},
@@ -211,6 +237,7 @@ Json WorkerJson(const WorkerMemory& memory) {
           {"on_device", memory.on_device()},
           {"on_device_of_2_ranks", OnDeviceOfRank(memory, 2)},
           {"on_device_of_8_ranks", OnDeviceOfRank(memory, 8)},
+          {"on_each_device", OnDeviceOfRank(memory, ranks)},
           {"total", memory.total()}};
 }
 
@@ -243,6 +270,7 @@ Json TimeJson(const RunPlan& plan) {
 
 Json AssumptionsJson(const PlanAssumptions& assumptions) {
   return {{"workers", assumptions.workers},
+          {"ranks", assumptions.ranks},
           {"bandwidth_bits_per_s", assumptions.bandwidth_bits_per_s},
           {"coordinator_bandwidth_bits_per_s", assumptions.coordinator_bandwidth_bits_per_s},
           {"latency_s", assumptions.latency_s},
@@ -289,6 +317,7 @@ std::string PlanToJson(const RunPlan& plan) {
                {"rounds", plan.rounds},
                {"inner_steps", plan.inner_steps},
                {"total_tokens", plan.total_tokens},
+               {"round_tokens", plan.round_tokens},
                {"assumptions", AssumptionsJson(plan.assumptions)},
                {"parameters", plan.parameters},
                {"elements", plan.elements},
@@ -300,7 +329,7 @@ std::string PlanToJson(const RunPlan& plan) {
                {"disk", DiskJson(plan.disk)},
                {"round_seconds", TimeJson(plan)},
                {"warnings", plan.warnings}};
-  if (plan.worker) json["worker_memory"] = WorkerJson(*plan.worker);
+  if (plan.worker) json["worker_memory"] = WorkerJson(*plan.worker, plan.assumptions.ranks);
   if (plan.passes) json["passes"] = *plan.passes;
   if (plan.privacy) json["privacy"] = PrivacyJson(*plan.privacy);
   return json.dump(2);

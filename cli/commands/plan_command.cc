@@ -20,6 +20,7 @@ const CLI::Range kMilliseconds(0.001, 86.4e6);
 struct PlanOptions {
   std::string file;
   uint32_t workers = 0;
+  uint32_t ranks = 1;
   uint64_t parameters = 0;
   std::string bandwidth = "1Gbit/s";
   std::string coordinator_bandwidth;
@@ -35,6 +36,7 @@ absl::Status Plan(const GlobalOptions& global, const PlanOptions& options) {
   ATOLL_RETURN_IF_ERROR(CheckModel(run));
   PlanAssumptions assumptions;
   assumptions.workers = options.workers;
+  assumptions.ranks = options.ranks;
   assumptions.parameters = options.parameters;
   ATOLL_ASSIGN_OR_RETURN(assumptions.bandwidth_bits_per_s, ParseBandwidth(options.bandwidth));
   if (!options.coordinator_bandwidth.empty()) {
@@ -63,8 +65,13 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
       app.add_subcommand("plan", "Estimate what a run needs: memory, disk, bytes per round, time");
   auto options = std::make_shared<PlanOptions>();
   plan->add_option("CONFIG", options->file, "Configuration file of the run (YAML)")->required();
-  plan->add_option("--workers", options->workers, "Number of workers; default: run.workers")
+  plan->add_option("--workers", options->workers,
+                   "Number of workers; default: run.workers divided by --ranks")
       ->check(CLI::Range(1, 10000));
+  plan->add_option("--ranks", options->ranks,
+                   "Number of ranks of each worker, which then is an island (atoll-worker --ranks)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   plan->add_option("--parameters", options->parameters,
                    "Number of parameters of an external model; default: model.external.parameters")
       ->check(CLI::Range(uint64_t{1}, kMaxRunElements));
@@ -74,7 +81,8 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
                    "Bandwidth of the coordinator, which all workers share; default: that of one worker");
   plan->add_option("--latency", options->latency, "Round-trip time between a worker and the coordinator")
       ->capture_default_str();
-  plan->add_option("--step-ms", options->step_ms, "Duration of one inner step on a worker, measured")
+  plan->add_option("--step-ms", options->step_ms,
+                   "Duration of one inner step on a worker with its ranks, measured")
       ->check(kMilliseconds);
   plan->add_option("--evaluation-batch-ms", options->evaluation_batch_ms,
                    "Duration of one batch of an evaluation; default: a third of an inner step's")
@@ -84,9 +92,11 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
       ->check(NotEmpty());
   plan->callback(
       [&global, &action, options] { action = [&global, options] { return Plan(global, *options); }; });
-  SetHelp(*plan, {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"},
-                               {"atollctl plan run.yaml --data tokens", "With the passes over the text"}},
-                  .exit_codes = {ExitCode::kBadFiles}});
+  SetHelp(*plan,
+          {.examples = {{"atollctl plan run.yaml --bandwidth 100Mbit/s --latency 80ms --step-ms 350"},
+                        {"atollctl plan run.yaml --data tokens", "With the passes over the text"},
+                        {"atollctl plan run.yaml --workers 2 --ranks 8", "With two islands of 8 GPUs"}},
+           .exit_codes = {ExitCode::kBadFiles}});
 }
 
 }  // namespace atl
