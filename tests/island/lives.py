@@ -2,11 +2,13 @@
 """The number of ranks changes between two lives of a worker: 1, 2, 3 and 1 again.
 
 Each life ends with SIGTERM, which drains the worker, and the next one has the same state directory. It must show: every life
-but the first goes on with the state that the one before saved, and each contribution counts with the tokens of its ranks. Then the same in overlapped mode.
+but the first goes on with the state that the one before saved, each contribution counts with the tokens of its ranks, and each rank says once
+on which device it computes. Then the same in overlapped mode.
 
 Usage: lives.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
+import re
 import sys
 
 from island_run import BATCH, CONTEXT, OVERLAPPED, STEPS, IslandRun, config, run_as_test, tokenize_foxes
@@ -15,6 +17,16 @@ from island_run import BATCH, CONTEXT, OVERLAPPED, STEPS, IslandRun, config, run
 def measure(folder, programs):
     tokens = tokenize_foxes(programs, folder)
     return lives(folder / "blocking", programs, tokens, config()) + lives(folder / "overlapped", programs, tokens, config() + OVERLAPPED)
+
+
+def device_complaints(said, ranks, described):
+    """Each rank names its device once, as `workers describe` does."""
+    lines = [line for line in said.splitlines() if f" precision=fp32 ranks={ranks}" in line]
+    devices = {match[1] for line in lines if (match := re.search(r"computes on (cpu .*?)  \w+=", line))}
+    by_rank = [sum(f" rank={rank} " in line for line in lines) for rank in range(ranks)] if ranks > 1 else [len(lines)]
+    if by_rank == [1] * ranks and len(lines) == ranks and len(devices) == 1 and f" {devices.pop()}, " in described:
+        return []
+    return [f"each of {ranks} ranks must name its device once, as describe does: {lines}; {described}"]
 
 
 def lives(folder, programs, tokens, text):
@@ -27,6 +39,7 @@ def lives(folder, programs, tokens, text):
             begin, logged = run.head(), len(run.log("w0"))
             worker = run.start_island("w0", tokens, ranks)
             run.await_version(begin + 3)
+            described = run.ctl("workers", "describe", "w0") or run.complaint
             worker.terminate()
             code = worker.wait(60)
             said = run.log("w0")[logged:]
@@ -34,6 +47,7 @@ def lives(folder, programs, tokens, text):
                 complaints.append(f"life {life} with {ranks} ranks ends with {code}: {said[-1500:]}")
             if life > 0 and "goes on with the state it kept" not in said:
                 complaints.append(f"life {life} with {ranks} ranks does not go on with the saved state: {said[-1500:]}")
+            complaints += device_complaints(said, ranks, described)
             end = run.head()
             ranks_of_version.update({version: ranks for version in range(begin + 1, end + 1)})
         for version, counted in run.tokens_by_version("w0").items() if text == config() else ():

@@ -129,11 +129,16 @@ class Rank {
  public:
   /// `tasks`: null on ranks that are not asked for scores.
   Rank(WorkerFlags flags, RankGroup* group, TaskSuite* tasks, const Logger& log)
-      : flags_(std::move(flags)), group_(group), tasks_(tasks), log_(log) {}
+      : flags_(std::move(flags)),
+        group_(group),
+        tasks_(tasks),
+        log_(log),
+        device_notice_(DescribeDevice(flags_.device, flags_.threads, group->size()), log) {}
 
-  absl::StatusOr<std::unique_ptr<Replica>> Build(const RankCall& call) const {
+  absl::StatusOr<std::unique_ptr<Replica>> Build(const RankCall& call) {
     TorchReplicaOptions options;
     ATOLL_ASSIGN_OR_RETURN(options.run, RunConfigCodec().Parse(call.config));
+    device_notice_.Say(options.run);
     options.device = flags_.device;
     options.threads = flags_.threads;
     options.encode_on_cpu = flags_.encode_on_cpu;
@@ -161,6 +166,7 @@ class Rank {
   RankGroup* const group_;
   TaskSuite* const tasks_;
   const Logger log_;
+  DeviceNotice device_notice_;
   const SystemClock clock_;
 };
 
@@ -215,7 +221,7 @@ int LeadRanks(const WorkerFlags& flags, Island& island, const DataFacts& data, T
   }
   home->options.join.device = DescribeDevice(flags.device, flags.threads, island.group().size());
   home->options.join.dataset = data.summary;
-  const Rank rank(flags, &island.group(), &tasks, log);
+  Rank rank(flags, &island.group(), &tasks, log);
   const auto build = [&](const JoinedRun& info) -> absl::StatusOr<std::unique_ptr<Replica>> {
     const RankCall call = BuildCall(info);
     ATOLL_ASSIGN_OR_RETURN(std::unique_ptr<IslandReplica> replica,
@@ -241,7 +247,7 @@ int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& islan
     }
     probes = *std::move(started);
   }
-  const Rank rank(flags, &island.group(), nullptr, log);
+  Rank rank(flags, &island.group(), nullptr, log);
   // The whole island drains, whichever rank is asked to: rank 0 decides when it is done.
   const auto drain = std::make_shared<DrainRequest>(island.first());
   shutdown.OnRequest([drain] { drain->Send(); });

@@ -79,8 +79,10 @@ WorkerOutcome RunWorker(const WorkerFlags& flags, const Logger& log) {
   home->options.join.device = DescribeDevice(resolved.device, flags.threads, 1);
   home->options.join.dataset = data->summary;
   const WorkerName name = home->options.join.worker;
+  DeviceNotice device_notice(home->options.join.device, log);
   const SystemClock clock{};
   const auto build = [&](const JoinedRun& info) {
+    device_notice.Say(info.run);
     return BuildReplica(resolved, info, **tasks, &clock, log);
   };
   return LiveAsMember(resolved, *std::move(home), data->texts, build, log.With("worker", name), **shutdown);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/setup/setup_error.h"
 #include "client/setup/worker_process.h"
 #include "common/clock.h"
@@ -28,6 +29,16 @@ DeviceDescription DescribeDevice(const std::string& device, int threads, uint32_
           .memory_bytes = hardware.memory_bytes,
           .device_memory_bytes = hardware.device_memory_bytes,
           .ranks = ranks};
+}
+
+void DeviceNotice::Say(const RunOptions& run) {
+  if (std::exchange(said_, true)) return;
+  // Without the driver's word, a GPU has no other name.
+  const std::string name = device_.device_name == device_.device ? "" : " " + device_.device_name;
+  log_.Info(absl::StrCat("computes on ", device_.device, name),
+            {{"threads", device_.threads},
+             {"precision", run.inner.precision == Precision::kBf16 ? "bf16" : "fp32"},
+             {"ranks", device_.ranks}});
 }
 
 absl::StatusOr<DataFacts> FactsOfData(const std::string& folder) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# data_passes_test.sh COORDINATOR WORKER DATA: a worker of a run that reads its text many times says so once, and trains.
+# data_passes_test.sh COORDINATOR WORKER DATA: a worker of a run that reads its text many times says so once, and trains. It
+# also says once on which device.
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
 work=$(mktemp -d)
@@ -26,4 +27,6 @@ address=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["data
 "$2" --coordinator "$address" --name w0 --data "$work/tokens" --state-dir "$work/state" --threads 1 >"$work/log" 2>&1 ||
   { echo "exit code $?"; cat "$work/log"; exit 1; }
 said=$(grep -c 'warning the run reads its training text .* times (16.0k tokens planned, .*use more text or fewer run.rounds' "$work/log") || true
+[ "$said" = 1 ] || { cat "$work/log"; exit 1; }
+said=$(grep -cE ' computes on cpu [^=]+ threads=1 precision=fp32 ranks=1$' "$work/log") || true
 [ "$said" = 1 ] || { cat "$work/log"; exit 1; }
