@@ -56,6 +56,21 @@ absl::Status MemberCalls::CheckRanks(const JoinCall& call) const {
                       call.worker, call.device.ranks, core_.options.max_ranks, call.device.ranks));
 }
 
+std::string MemberCalls::EarlyEndText(const JoinCall& call, const JoinOutcome& outcome,
+                                      const DeviceDescription& before) const {
+  // A member that comes back was told, unless it has more ranks now.
+  const bool grown = !before.device.empty() && call.device.ranks > before.ranks;
+  if (call.role != WorkerRole::kTrainer || call.device.ranks <= 1 || (outcome.returning && !grown)) return "";
+  const RunOptions& run = core_.configs.run();
+  const uint64_t ranks = core_.members.assignments().ActiveRanks(core_.members.membership());
+  if (ranks <= run.workers) return "";
+  return absl::StrFormat(
+      "; %d ranks are here and run.workers is %d, so a round counts as %.3g and the run ends before "
+      "run.rounds (%d). run.workers counts all ranks: in a new run, set run.workers: %d and "
+      "round.start_workers to the number of islands; in this one, add rounds with 'atollctl run extend'",
+      ranks, run.workers, static_cast<double>(ranks) / run.workers, run.rounds, ranks);
+}
+
 absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
   ATOLL_RETURN_IF_ERROR(core_.members.EnterJoin(call, now));
   ATOLL_RETURN_IF_ERROR(core_.members.CheckJoin(call, core_.model, now));
@@ -66,13 +81,15 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   if (call.manifest_hash.empty()) return DescribeRun();
 
   const bool deserted = core_.members.membership().live_count(WorkerRole::kTrainer) == 0;
+  const DeviceDescription before = core_.members.FindAccount(call.worker).device;
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome outcome, core_.members.Join(call, now));
   core_.rejected_joins.Joined(call.worker);
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
   effects.members.push_back(call.worker);
   effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
                 absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
-                                outcome.returning ? "is back" : "joined", RanksText(call.device.ranks)));
+                                outcome.returning ? "is back" : "joined", RanksText(call.device.ranks)) +
+                    EarlyEndText(call, outcome, before));
   effects.rounds_changed = true;
   if (call.role == WorkerRole::kTrainer) {
     if (deserted) core_.training_time.Began(now);

@@ -56,6 +56,11 @@ class MemberCalls {
   void DescribeModel(JoinReply& reply) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// A worker that counts more than --max-ranks times cannot join.
   absl::Status CheckRanks(const JoinCall& call) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
+  /// For the event of this Join, which has been done: that the ranks of all workers spend the run's tokens in
+  /// fewer rounds than planned, and what to do. Empty if they do not, or if this island was told. `before`:
+  /// its device in its life before.
+  std::string EarlyEndText(const JoinCall& call, const JoinOutcome& outcome,
+                           const DeviceDescription& before) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void NoteDevice(const WorkerName& worker, const DeviceDescription& device)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call)

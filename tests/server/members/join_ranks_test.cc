@@ -1,6 +1,8 @@
 // The bound of ranks in one worker: what a Join may name, and what its contribution then counts.
+#include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/test_run.h"
 
@@ -107,6 +109,66 @@ TEST_F(JoinRanks, AHeartbeatDoesNotRaiseThem) {
   ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
   EXPECT_EQ(Members()[0].device.ranks, 2u);
   EXPECT_EQ(CountedOf(joined->member, kMaxRanks * kTwoSteps), 2 * kTwoSteps);
+}
+
+/// Of a run whose run.workers may count islands instead of ranks.
+class EarlyEnd : public testing::Test {
+ protected:
+  static CoordinatorOptions Options(uint32_t workers) {
+    CoordinatorOptions options = EightRanks();
+    options.run.workers = workers;
+    options.run.rounds = 100;
+    return options;
+  }
+  static auto IsOnlyAJoin() {
+    return testing::AllOf(testing::HasSubstr("' "), testing::Not(testing::HasSubstr("run.workers")),
+                          testing::ContainsRegex("joined|is back"));
+  }
+  /// The event of the Join.
+  static std::string JoinOf(TestRun& run, const std::string& worker, uint32_t ranks,
+                            WorkerRole role = WorkerRole::kTrainer) {
+    const uint64_t last = run.coordinator().GetStatus(0).last_event_sequence;
+    JoinCall call{.worker = worker, .secret = "0123456789abcdef-" + worker, .role = role};
+    call.device = {.device = "cpu", .ranks = ranks};
+    call.manifest_hash = ManifestHash(SmallManifest());
+    const auto joined = run.coordinator().Join(call);
+    if (!joined.ok()) return std::string(joined.status().message());
+    EventCatcher events(&run.coordinator(), last);
+    const auto event =
+        events.WaitFor(joined->returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined);
+    return event ? event->message : "no event";
+  }
+};
+
+TEST_F(EarlyEnd, IsSaidWithTheFactorAndTheRemedyOncePerIsland) {
+  TestRun run(Options(2));
+  EXPECT_THAT(
+      JoinOf(run, "a", 8),
+      testing::EndsWith("; 8 ranks are here and run.workers is 2, so a round counts as 4 and the run ends "
+                        "before run.rounds (100). run.workers counts all ranks: in a new run, set "
+                        "run.workers: 8 and round.start_workers to the number of islands; in this one, "
+                        "add rounds with 'atollctl run extend'"));
+  EXPECT_THAT(JoinOf(run, "b", 8),
+              testing::HasSubstr("16 ranks are here and run.workers is 2, so a round counts as 8"));
+  EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "it was told";
+  ASSERT_TRUE(run.Restart().ok());
+  EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "in an earlier life of the coordinator";
+}
+
+TEST_F(EarlyEnd, AnIslandThatGrowsIsTold) {
+  TestRun run(Options(4));
+  EXPECT_THAT(JoinOf(run, "a", 4), IsOnlyAJoin());
+  EXPECT_THAT(JoinOf(run, "a", 6), testing::HasSubstr("so a round counts as 1.5 and"));
+  EXPECT_THAT(JoinOf(run, "a", 5), IsOnlyAJoin());
+}
+
+TEST_F(EarlyEnd, IsNotSaidOfARunThatCountsRanks) {
+  TestRun run(Options(16));
+  EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin());
+  EXPECT_THAT(JoinOf(run, "evaluator", 8, WorkerRole::kEvaluator), IsOnlyAJoin());
+  EXPECT_THAT(JoinOf(run, "b", 8), IsOnlyAJoin());
+  EXPECT_THAT(JoinOf(run, "c", 1), IsOnlyAJoin()) << "a worker too many is no island";
+  EXPECT_THAT(JoinOf(run, "d", 2), testing::HasSubstr("19 ranks are here"));
 }
 
 }  // namespace
