@@ -99,7 +99,7 @@ check_linked_worker() {
   wanted=$(nm -C --undefined-only "$worker")
   lacks=$(ldd "$worker" | grep 'not found' | grep -v 'libcuda.so.1' || true)
   for symbol in atl::QueuePush atl::QueueAdd atl::CreateCudaQueue; do
-    grep -q " T $symbol(" <<<"$defined" || { echo "atoll-worker has no $symbol"; return 1; }
+    grep -q " [Tt] $symbol(" <<<"$defined" || { echo "atoll-worker has no $symbol"; return 1; }
   done
   for symbol in c10d::ProcessGroupNCCL::ProcessGroupNCCL at::cuda::CUDAGraph::replay; do
     grep -q " U $symbol(" <<<"$wanted" || { echo "atoll-worker does not use $symbol"; return 1; }
