@@ -23,8 +23,8 @@ torch::Tensor HeadLoss(const torch::Tensor& x, const torch::Tensor& head, const 
 torch::Tensor HeadLogits(const torch::Tensor& x, const torch::Tensor& head, Precision precision);
 
 /// The mean cross-entropy of HeadLogits: with HeadLoss in bfloat16 on a GPU. In float32 on the CPU, the
-/// gradient of the logits is computed beside the loss and takes their place, so that there is one such
-/// matrix, and not three. `targets`: int64, any shape, each below the vocabulary.
+/// gradient of the logits is computed beside the loss and takes their place: one matrix of this size, and not
+/// three. `targets`: int64, any shape, each below the vocabulary.
 torch::Tensor NextTokenLoss(const torch::Tensor& x, const torch::Tensor& head, const torch::Tensor& targets,
                             Precision precision);
 
