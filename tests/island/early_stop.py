@@ -93,6 +93,30 @@ def stop_all_at_once(run, tokens, complaints):
         complaints.append(f"SIGTERM to all processes at once: exit code {code}: {run.worker_log_end('w0')}")
 
 
+def freeze_early(run, tokens, complaints, asked_to_end):
+    """Rank 0 is frozen before it has written into the store: the other rank waits for it, but not for long."""
+    logged = len(run.log("w0"))
+    island = run.start_island("w0", tokens, 2, "--rank-timeout", "5", "--max-restarts", "0")
+    os.kill(await_child(island.pid, 0), signal.SIGSTOP)
+    await_child(island.pid, 1)
+    begin = time.monotonic()
+    if asked_to_end:
+        time.sleep(2)
+        island.terminate()
+    try:
+        code = island.wait(BOUND_S)
+    except subprocess.TimeoutExpired:
+        complaints.append(f"rank 0 frozen at its start: the worker still waits after {BOUND_S} s: {run.worker_log_end('w0')}")
+        for one in children(island.pid):
+            os.kill(one, signal.SIGKILL)
+        island.kill()
+        island.wait()
+        return
+    print(f"rank 0 frozen at its start: ended after {time.monotonic() - begin:.1f} s with code {code}", flush=True)
+    if not asked_to_end and (code != 3 or "giving up" not in run.log("w0")[logged:]):
+        complaints.append(f"rank 0 frozen at its start: exit code {code}: {run.worker_log_end('w0')}")
+
+
 def stop_with_an_unread_log(run, tokens, complaints):
     """Standard error is a pipe that nobody reads: a log that nobody reads must not stop the supervisor."""
     reads, writes = os.pipe()
@@ -100,6 +124,7 @@ def stop_with_an_unread_log(run, tokens, complaints):
     run.output = writes
     island = run.start_worker("unread", tokens, "--ranks", "2", "--log-level", "debug")
     os.close(writes)
+    run.output = None
     try:
         deadline = time.monotonic() + BOUND_S
         while time.monotonic() < deadline and held(reads) < 3000:
@@ -136,6 +161,8 @@ def measure(folder, programs):
                 stop_early(run, tokens, complaints, rank, moment)
         stop_all_at_once(run, tokens, complaints)
         stop_with_an_unread_log(run, tokens, complaints)
+        for asked_to_end in (False, True):
+            freeze_early(run, tokens, complaints, asked_to_end)
     finally:
         run.kill_all()
     return complaints

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,7 +54,11 @@ class StoreFolder {
                                         ", where ranks find each other (TMPDIR names another place)"));
     }
     path_ = name;
-    return absl::OkStatus();
+    // c10d's FileStore waits 300 s for a file that nobody has made, whatever time its caller allows: when
+    // rank 0 is frozen in its first moments.
+    std::ofstream store(file());
+    if (store.is_open()) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("cannot make ", file(), ", where ranks find each other"));
   }
   std::string file() const { return path_ + "/store"; }
 
