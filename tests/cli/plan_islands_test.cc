@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-constexpr uint64_t kStepTokens = 4 * 128;
+constexpr uint64_t kStepTokens = 512;  // 4 sequences of 128
 constexpr uint32_t kSteps = 10;
 
 /// 16 ranks: 2 islands of 8.
@@ -57,7 +57,7 @@ std::string Text(const RunPlan& plan) { return absl::StrJoin(RenderPlan(plan), "
 TEST(PlanIslands, RunWorkersCountsTheRanksOfAllIslands) {
   const RunPlan plan = Plan(Islands(), {.ranks = 8});
   EXPECT_EQ(plan.assumptions.workers, 2u);
-  EXPECT_EQ(plan.round_tokens, 16 * kSteps * kStepTokens);
+  EXPECT_EQ(plan.round_tokens, uint64_t{16} * kSteps * kStepTokens);
   EXPECT_EQ(plan.rounds, 100u);
   EXPECT_THAT(plan.warnings, IsEmpty());
   EXPECT_THAT(Text(plan),
@@ -73,7 +73,8 @@ TEST(PlanIslands, MoreRanksSpendTheTokensInFewerRounds) {
   const PlanAssumptions islands{.workers = 2, .ranks = 8, .step_s = 1};
   const RunPlan plan = Plan(run, islands);
   EXPECT_EQ(plan.rounds, 13u) << "an eighth of 100, rounded up";
-  EXPECT_EQ(plan.total_tokens, 100 * 2 * kSteps * kStepTokens) << "which the number of ranks does not change";
+  EXPECT_EQ(plan.total_tokens, uint64_t{200} * kSteps * kStepTokens)
+      << "which the number of ranks does not change";
   EXPECT_EQ(plan.disk.checkpoints, 1u);
   EXPECT_THAT(
       plan.warnings,
@@ -85,7 +86,7 @@ TEST(PlanIslands, MoreRanksSpendTheTokensInFewerRounds) {
                     HasSubstr("the whole run: " + HumanDuration(Seconds(13 * plan.time.round_s())))));
   const Json json = Json::parse(PlanToJson(plan));
   EXPECT_EQ(json["rounds"], 13);
-  EXPECT_EQ(json["round_tokens"], 16 * kSteps * kStepTokens);
+  EXPECT_EQ(json["round_tokens"], uint64_t{16} * kSteps * kStepTokens);
   EXPECT_EQ(json["assumptions"]["ranks"], 8);
 }
 
