@@ -13,8 +13,8 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& added, bool normalized) 
   }
   for (std::vector<uint32_t>& lengths : lengths_) {
     std::ranges::sort(lengths, std::greater<>());
-    const auto rest = std::ranges::unique(lengths);
-    lengths.erase(rest.begin(), rest.end());
+    const auto rest = std::unique(lengths.begin(), lengths.end());
+    lengths.erase(rest, lengths.end());
   }
 }
 

@@ -70,7 +70,7 @@ std::vector<ConfirmationQuery> PeerAudit::Requests(const MemberRef& member) {
     requests.back().last = place.second;
   }
   const auto first = std::ranges::lower_bound(requests, first_, {}, &ConfirmationQuery::fragment);
-  std::ranges::rotate(requests, first);
+  std::rotate(requests.begin(), first, requests.end());
   return requests;
 }
 
