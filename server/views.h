@@ -86,6 +86,7 @@ struct EventView {
   FragmentId fragment;
   Version version;
   std::string trace_id;  // of the call that it came of; empty: of none
+  bool warns = false;    // to be logged as a warning, although its kind does not say it
   std::optional<RoundSummaryView> round;
   std::optional<EvaluationView> evaluation;
 };

@@ -60,7 +60,7 @@ void EffectExecutor::Announce(const EventView& event) {
     fields.emplace_back("open_s", event.round->open_seconds);
     fields.emplace_back("commit_s", event.round->commit_seconds);
   }
-  const bool bad = event.kind == EventKind::kWorkerLost || event.kind == EventKind::kRunHeld ||
+  const bool bad = event.warns || event.kind == EventKind::kWorkerLost || event.kind == EventKind::kRunHeld ||
                    event.kind == EventKind::kStorageFailing ||
                    event.kind == EventKind::kContributionRefused ||
                    event.kind == EventKind::kContributionSuspect || event.kind == EventKind::kWorkerBanned ||

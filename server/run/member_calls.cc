@@ -158,7 +158,7 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
                           .fragments = core_.FragmentHeadList()};
   }
   ATOLL_RETURN_IF_ERROR(Renew(caller, now, effects));
-  NoteHeartbeat(caller.worker, call);
+  NoteHeartbeat(caller.worker, call, effects);
   evaluations_.Take(caller.worker, call, now, unix_ns, effects);
   core_.RefreshGrant(effects);
   const PendingCommand told = core_.members.command(caller.worker);
@@ -170,20 +170,31 @@ absl::StatusOr<HeartbeatReply> MemberCalls::Heartbeat(const MemberRef& caller, c
                         .at_once = told.at_once};
 }
 
-void MemberCalls::NoteDevice(const WorkerName& worker, const DeviceDescription& device) {
+void MemberCalls::NoteDevice(const WorkerName& worker, const DeviceDescription& device, Effects& effects) {
   WorkerAccount& account = core_.members.account(worker);
   // A Join is what says how many ranks a worker has. After a restart of the coordinator, a heartbeat must.
-  if (account.device.device.empty()) core_.members.assignments().SetRanks(worker, device.ranks);
-  const uint32_t ranks = account.device.device.empty() ? device.ranks : account.device.ranks;
+  const bool first = account.device.device.empty();
+  const uint32_t ranks = first ? device.ranks : account.device.ranks;
   account.device = device;
-  account.device.ranks = std::min(ranks, core_.options.max_ranks);
+  account.device.ranks = ranks;
+  if (!first) return;
+  core_.members.assignments().SetRanks(worker, ranks);
+  const uint32_t most = core_.options.max_ranks;
+  if (ranks <= most || core_.members.membership().Find(worker)->role != WorkerRole::kTrainer) return;
+  effects.Event(
+      EventKind::kUnknown, worker,
+      absl::StrFormat("worker '%s' has %d ranks and counts as %d: the coordinator was started again "
+                      "with --max-ranks %d. Start it with --max-ranks %d, or its other tokens are "
+                      "not counted",
+                      worker, ranks, most, most, ranks));
+  effects.events.back().warns = true;
 }
 
-void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call) {
+void MemberCalls::NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call, Effects& effects) {
   ProgressReport& progress = core_.members.account(worker).progress;
   progress = call.progress;
   progress.loss = KnownLoss(core_.configs.run().model, progress.loss);
-  if (call.device) NoteDevice(worker, *call.device);
+  if (call.device) NoteDevice(worker, *call.device, effects);
   const WorkerRole role = core_.members.membership().Find(worker)->role;
   const WorkerPhase phase = call.progress.phase;
   const bool computing =

@@ -61,9 +61,10 @@ class MemberCalls {
   /// its device in its life before.
   std::string EarlyEndText(const JoinCall& call, const JoinOutcome& outcome,
                            const DeviceDescription& before) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
-  void NoteDevice(const WorkerName& worker, const DeviceDescription& device)
+  /// Says it, once, if a member from before a restart has more ranks than count now.
+  void NoteDevice(const WorkerName& worker, const DeviceDescription& device, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
-  void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call)
+  void NoteHeartbeat(const WorkerName& worker, const HeartbeatCall& call, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex);
   /// Asked of workers: every third of the lease, or more often.
   Duration HeartbeatInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(core_.mutex) {

@@ -33,7 +33,13 @@ class JoinRanks : public testing::Test {
   std::vector<WorkerView> Members() { return run_.coordinator().ListWorkers(/*all=*/true); }
   /// Tokens that count of a contribution of two steps that claims so many.
   uint64_t CountedOf(const MemberRef& member, uint64_t tokens) {
+    SeedBy(member);
+    return CountedOfSeeded(member, tokens);
+  }
+  void SeedBy(const MemberRef& member) {
     EXPECT_TRUE(run_.Seed(member, Fill([](size_t) { return 1.0F; })).ok());
+  }
+  uint64_t CountedOfSeeded(const MemberRef& member, uint64_t tokens) {
     EXPECT_TRUE(run_.Pull(member).ok());
     EXPECT_TRUE(run_.Push(member, 0, Fill([](size_t) { return 0.001F; }), {.tokens = tokens}).ok());
     EXPECT_TRUE(run_.Pull(member, 0).ok()) << "version 1";
@@ -109,6 +115,42 @@ TEST_F(JoinRanks, AHeartbeatDoesNotRaiseThem) {
   ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
   EXPECT_EQ(Members()[0].device.ranks, 2u);
   EXPECT_EQ(CountedOf(joined->member, kMaxRanks * kTwoSteps), 2 * kTwoSteps);
+}
+
+TEST_F(JoinRanks, ARestartWithALowerBoundSaysOnceWhatCountsAndShowsTheTrueNumber) {
+  const auto joined = Join(4);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  SeedBy(joined->member);
+  run_.options().max_ranks = 2;
+  ASSERT_TRUE(run_.Restart().ok());
+  EventCatcher events(&run_.coordinator(), run_.coordinator().GetStatus(0).last_event_sequence);
+  HeartbeatCall call;
+  call.device = DeviceDescription{.device = "cpu", .ranks = 4};
+  ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
+  ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
+  const auto said = events.WaitFor(EventKind::kUnknown);
+  ASSERT_TRUE(said.has_value());
+  EXPECT_EQ(said->message,
+            "worker 'island' has 4 ranks and counts as 2: the coordinator was started again with --max-ranks "
+            "2. Start it with --max-ranks 4, or its other tokens are not counted");
+  EXPECT_TRUE(said->warns);
+  EXPECT_EQ(said->worker, "island");
+  EXPECT_EQ(events.events().size(), 1u);
+  EXPECT_EQ(Members()[0].device.ranks, 4u);
+  EXPECT_EQ(CountedOfSeeded(joined->member, 4 * kTwoSteps), 2 * kTwoSteps);
+}
+
+TEST_F(JoinRanks, ARestartWithTheBoundOfBeforeSaysNothing) {
+  const auto joined = Join(kMaxRanks);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  SeedBy(joined->member);
+  ASSERT_TRUE(run_.Restart().ok());
+  const uint64_t last = run_.coordinator().GetStatus(0).last_event_sequence;
+  HeartbeatCall call;
+  call.device = DeviceDescription{.device = "cpu", .ranks = kMaxRanks};
+  ASSERT_TRUE(run_.coordinator().Heartbeat(joined->member, call).ok());
+  EXPECT_EQ(run_.coordinator().GetStatus(0).last_event_sequence, last);
+  EXPECT_EQ(Members()[0].device.ranks, kMaxRanks);
 }
 
 /// Of a run whose run.workers may count islands instead of ranks.
