@@ -11,6 +11,7 @@ Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are
 import os
 import subprocess
 import sys
+import urllib.request
 
 from bad_ranks import free_port, torchrun
 from island_run import IslandRun, config, run_as_test, tokenize_foxes
@@ -37,12 +38,23 @@ class Hosts(IslandRun):
                     os.environ[key] = value
 
 
-def lose_one(run, complaints, start, lost, what):
-    """Two lives; in the first, rank `lost` is killed."""
+def check_served(complaints, address, ready):
+    """Ranks of one host have the same options: rank 0 serves its metrics, and only it makes the file."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        page = answer.read().decode()
+    if "\natoll_worker_connected 1" not in page:
+        complaints.append(f"{address} does not serve the metrics of rank 0: {page[-500:]}")
+    if not ready.exists():
+        complaints.append(f"rank 0 has not made {ready}")
+
+
+def lose_one(run, complaints, start, lost, what, look=lambda: None):
+    """Two lives; in the first, rank `lost` is killed. `look`: called while they train."""
     begin = run.head()
     ranks = [start(0), start(1)]
     try:
         run.await_version(begin + 2, PATIENCE_S)
+        look()
         logged = len(run.log(f"rank{1 - lost}"))
         ranks[lost].kill()
         code = ranks[1 - lost].wait(TIMEOUT_S + 30)
@@ -96,8 +108,10 @@ def measure(folder, programs):
         port = free_port()
         lose_one(run, complaints, lambda rank: run.start_rank(tokens, rank, variables=torchrun(rank, 2, port)), 0, "variables")
         other = free_port()
+        metrics, ready = f"127.0.0.1:{free_port()}", run.folder / "ready"
         lose_one(run, complaints, lambda rank: run.start_rank(tokens, rank, "--island", f"127.0.0.1:{other}", "--rank", str(rank),
-                                                              "--world-size", "2"), 1, "--island")
+                                                              "--world-size", "2", "--metrics-listen", metrics, "--ready-file", ready),
+                 1, "--island", lambda: check_served(complaints, metrics, ready))
         with_real_torchrun(run, complaints, tokens)
         names = set(run.workers() or {})
         if names != {"w0"}:

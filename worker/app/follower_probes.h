@@ -14,12 +14,12 @@
 namespace atl {
 
 /// What a kubelet asks of a rank but the first: the address of --metrics-listen answers while the process
-/// lives, and the file of --ready-file is there while its island is formed. Only the first rank of a host has
-/// them, because all ranks of a host have the same options.
+/// lives, and the file of --ready-file is there while its island is formed. One rank of each host has them,
+/// because all ranks of a host have the same options: rank 0 where it is, else the first of its host.
 class FollowerProbes {
  public:
-  /// Nothing to do when neither option is given. An address in use is a warning: with --island, another rank
-  /// of this host may serve it.
+  /// Nothing to do when neither option is given. An address in use is a warning: with --island, nothing says
+  /// that another rank of this host serves it.
   static absl::StatusOr<std::unique_ptr<FollowerProbes>> Start(const WorkerFlags& flags, const Clock* clock,
                                                                const Logger& log);
 

@@ -239,7 +239,7 @@ int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& islan
                Shutdown& shutdown) {
   const SystemClock clock{};
   std::unique_ptr<FollowerProbes> probes;
-  if (!place.supervised && place.local_rank == 0) {
+  if (!place.supervised && place.local_rank == 0 && !island.on_host_of_first()) {
     auto started = FollowerProbes::Start(flags, &clock, log);
     if (!started.ok()) {
       log.Error(std::string(started.status().message()));

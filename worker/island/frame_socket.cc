@@ -183,6 +183,15 @@ std::string FrameSocket::local_address() const {
   return NumericHost(reinterpret_cast<sockaddr*>(&address), size);
 }
 
+bool FrameSocket::within_host() const {
+  const std::string own = local_address();
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  // Debian's 127.0.1.1 is reached from 127.0.0.1.
+  return IsLoopback({.host = own}) || own == NumericHost(reinterpret_cast<sockaddr*>(&address), size);
+}
+
 absl::StatusOr<std::unique_ptr<FrameListener>> FrameListener::Listen(const std::string& host) {
   Addresses addresses;
   ATOLL_RETURN_IF_ERROR(Resolve(host, 0, addresses));

@@ -59,6 +59,8 @@ class FrameSocket {
   /// This host's address of the connection, without a port.
   std::string local_address() const;
 
+  /// Whether the peer is a process on this host, as the network sees it: a pod is a host of its own.
+  bool within_host() const;
  private:
   std::optional<Frame> TakeFrame(absl::Status& broken);
 

@@ -305,3 +305,4 @@ absl::Status Island::Join() {
 }
 
 }  // namespace atl
+  on_host_of_first_ = socket->within_host();

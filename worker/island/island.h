@@ -56,6 +56,8 @@ class Island {
   Followers& followers() { return *followers_; }
   /// Of the others.
   PeerLink& first() { return *first_; }
+  /// Whether rank 0 is on this host, as the network sees it. Of the others.
+  bool on_host_of_first() const { return on_host_of_first_; }
 
  private:
   explicit Island(IslandOptions options) : options_(std::move(options)) {}
@@ -84,6 +86,7 @@ class Island {
   std::unique_ptr<PeerLink> first_;
 };
 
+  bool on_host_of_first_ = false;
 }  // namespace atl
 
 #endif  // ATOLL_WORKER_ISLAND_ISLAND_H_
