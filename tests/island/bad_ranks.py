@@ -99,8 +99,8 @@ def absences(tries):
         tries.refuse("port in use", [str(port), "another process uses it", "MASTER_PORT"], "--device", "cpu",
                      variables=torchrun(0, 2, port), code=3)
     port = free_port()
-    tries.refuse("missing ranks", ["waits for ranks 1, 2 of 3", "ranks 1, 2 of 3 did not come within 10 s"], "--device", "cpu",
-                 "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
+    tries.refuse("missing ranks", ["waits for ranks 1, 2 of 3", "ranks 1, 2 of 3 did not come within 10 s", "127.0.0.1 means each host itself"],
+                 "--device", "cpu", "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
     tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
                  variables=torchrun(1, 2, port), code=3)
     tries.refuse("unknown host", ["waits for its own address", "cannot look up no-such-host.invalid", "has not reached it at no-such-host.invalid", "MASTER_ADDR"], "--device",

@@ -54,14 +54,14 @@ FileDescriptor Socket(int family) {
 }
 
 absl::StatusOr<FileDescriptor> ConnectTo(const addrinfo& address, const std::string& place,
-                                         Duration timeout) {
+                                         Duration patience) {
   FileDescriptor fd = Socket(address.ai_family);
   if (!fd.valid()) return ErrnoToStatus(errno, "opening a socket");
   if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0 && errno != EINPROGRESS) {
     return ErrnoToStatus(errno, absl::StrCat("connecting to ", place));
   }
-  if (!Ready(fd.get(), POLLOUT, timeout)) {
-    return absl::UnavailableError(absl::StrCat(place, " does not answer"));
+  if (!Ready(fd.get(), POLLOUT, patience)) {
+    return absl::DeadlineExceededError(absl::StrCat(place, " does not answer"));
   }
   int error = 0;
   socklen_t size = sizeof(error);
@@ -109,17 +109,17 @@ FrameSocket::FrameSocket(FileDescriptor fd, Duration timeout) : fd_(std::move(fd
 }
 
 absl::StatusOr<std::unique_ptr<FrameSocket>> FrameSocket::Connect(const std::string& host, uint16_t port,
-                                                                  Duration timeout) {
+                                                                  Duration patience, Duration timeout) {
   Addresses addresses;
   ATOLL_RETURN_IF_ERROR(Resolve(host, port, addresses));
   const std::string place = absl::StrCat(host, ":", port);
   absl::Status last = absl::UnavailableError(absl::StrCat(host, " has no address"));
   for (const addrinfo* one = addresses.first; one != nullptr; one = one->ai_next) {
-    auto fd = ConnectTo(*one, place, timeout);
+    auto fd = ConnectTo(*one, place, patience);
     if (fd.ok()) return std::make_unique<FrameSocket>(*std::move(fd), timeout);
     last = fd.status();
   }
-  return absl::UnavailableError(last.message());
+  return absl::IsDeadlineExceeded(last) ? last : absl::UnavailableError(last.message());
 }
 
 absl::Status FrameSocket::Send(FrameType type, std::string_view body) {

@@ -43,9 +43,10 @@ absl::Status CheckHostName(const std::string& host);
 /// One TCP connection between two ranks. Send may be called by any thread, the rest by one.
 class FrameSocket {
  public:
-  /// Unavailable when nobody answers there within the timeout, which bounds each Send from then on too.
+  /// DeadlineExceeded when nobody answers there within `patience`; Unavailable when it cannot be reached.
+  /// `timeout`: of each Send.
   static absl::StatusOr<std::unique_ptr<FrameSocket>> Connect(const std::string& host, uint16_t port,
-                                                              Duration timeout);
+                                                              Duration patience, Duration timeout);
   /// A connection that was accepted.
   FrameSocket(FileDescriptor fd, Duration timeout);
 
@@ -58,9 +59,9 @@ class FrameSocket {
 
   /// This host's address of the connection, without a port.
   std::string local_address() const;
-
   /// Whether the peer is a process on this host, as the network sees it: a pod is a host of its own.
   bool within_host() const;
+
  private:
   std::optional<Frame> TakeFrame(absl::Status& broken);
 

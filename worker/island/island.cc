@@ -28,6 +28,31 @@ std::string PlaceText(const IslandPlace& place) {
   return absl::StrCat(place.store_host, ":", place.store_port);
 }
 
+/// What else to do if ranks that run do not come to rank 0.
+std::string HintForMissing(const IslandPlace& place) {
+  if (place.supervised) return "";
+  if (IsLoopback({.host = place.store_host})) {
+    return absl::StrFormat(
+        ". %s means each host itself: ranks on other hosts need another address of this one",
+        place.store_host);
+  }
+  return ". If they run, open all TCP ports between the hosts";
+}
+
+/// What to do if rank 0 is not reached at `host`, the address that it announced in the store.
+std::string RemedyFor(const IslandPlace& place, const std::string& host) {
+  if (host != place.store_host && (IsLoopback({.host = host}) || !CheckHostName(host).ok())) {
+    return absl::StrFormat(
+        "Rank 0 was started with the address %s, which does not mean its host here. Give all ranks an "
+        "address "
+        "of rank 0's host that the others reach, as this one has: %s (--island HOST:PORT, MASTER_ADDR)",
+        host, place.store_host);
+  }
+  return "Open all TCP ports between the hosts of an island, not only that of the store: rank 0, Gloo and "
+         "NCCL "
+         "listen at ports that the system chooses";
+}
+
 /// c10d says of a name that nobody knows that the socket has timed out.
 absl::StatusOr<std::shared_ptr<RankStore>> OpenNamed(const RankStoreOptions& options) {
   if (options.file.empty()) ATOLL_RETURN_IF_ERROR(CheckHostName(options.host));
@@ -201,9 +226,9 @@ absl::Status Island::Gather() {
     if (socket != nullptr) ATOLL_RETURN_IF_ERROR(Admit(std::move(socket)));
     const MonoTime now = SteadyNow();
     if (now >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrFormat("%s did not come within %g s: start them with the same address %s, or fewer ranks",
-                          Missing(), ToSeconds(patience()), PlaceText(place)));
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "%s did not come within %g s: start them with the same address %s, or fewer ranks%s", Missing(),
+          ToSeconds(patience()), PlaceText(place), HintForMissing(place)));
     }
     if (now < says_so) continue;
     says_so = now + kSaysSo;
@@ -270,6 +295,25 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
   }
 }
 
+absl::StatusOr<std::unique_ptr<FrameSocket>> Island::Reach(const std::string& host, uint16_t port) const {
+  const std::string at = absl::StrCat(host, ":", port);
+  const MonoTime deadline = SteadyNow() + options_.timeout;
+  while (true) {
+    ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
+    const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kLooksAgain, kSaysSo);
+    auto socket = FrameSocket::Connect(host, port, patience, options_.timeout);
+    if (socket.ok()) return socket;
+    const std::string cause(socket.status().message());
+    if (absl::IsDeadlineExceeded(socket.status()) && SteadyNow() < deadline) {
+      options_.log.Info("waits for rank 0 to answer at the port that it chose",
+                        {{"at", at}, {"cause", cause}});
+      continue;
+    }
+    return absl::UnavailableError(absl::StrFormat("cannot reach rank 0 at the port that it chose: %s. %s",
+                                                  cause, RemedyFor(options_.place, host)));
+  }
+}
+
 absl::Status Island::Join() {
   ATOLL_ASSIGN_OR_RETURN(const std::string address, AddressOfFirst());
   const std::vector<std::string> parts = absl::StrSplit(address, '|');
@@ -277,12 +321,12 @@ absl::Status Island::Join() {
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
     return absl::InternalError("the store has no address of rank 0: another program uses this store");
   }
-  ATOLL_ASSIGN_OR_RETURN(auto socket,
-                         FrameSocket::Connect(parts[0], static_cast<uint16_t>(port), options_.timeout));
+  ATOLL_ASSIGN_OR_RETURN(auto socket, Reach(parts[0], static_cast<uint16_t>(port)));
   ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
   const MonoTime deadline = SteadyNow() + patience() + kGreeting;
   MonoTime says_so = SteadyNow() + kSaysSo;
   std::string own_address = socket->local_address();
+  on_host_of_first_ = socket->within_host();
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait("the other ranks"));
     ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kLooksAgain));
@@ -305,4 +349,3 @@ absl::Status Island::Join() {
 }
 
 }  // namespace atl
-  on_host_of_first_ = socket->within_host();

@@ -63,6 +63,8 @@ class Island {
   explicit Island(IslandOptions options) : options_(std::move(options)) {}
   absl::Status OpenStore();
   absl::StatusOr<std::string> AddressOfFirst();
+  /// A connection to rank 0, which listens at this place. Unavailable, with what to do.
+  absl::StatusOr<std::unique_ptr<FrameSocket>> Reach(const std::string& host, uint16_t port) const;
   static absl::Status CheckStorePort(const IslandPlace& place);
   absl::Status Gather();
   absl::Status Join();
@@ -84,9 +86,9 @@ class Island {
   std::vector<std::unique_ptr<FrameSocket>> admitted_;  // rank 0's, by rank; empty once all are there
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<PeerLink> first_;
+  bool on_host_of_first_ = false;
 };
 
-  bool on_host_of_first_ = false;
 }  // namespace atl
 
 #endif  // ATOLL_WORKER_ISLAND_ISLAND_H_

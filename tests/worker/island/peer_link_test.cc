@@ -23,7 +23,7 @@ struct Ends {
 Ends Connected() {
   auto listener = FrameListener::Listen("127.0.0.1");
   EXPECT_TRUE(listener.ok()) << listener.status();
-  auto other = FrameSocket::Connect("127.0.0.1", (*listener)->port(), Seconds(5));
+  auto other = FrameSocket::Connect("127.0.0.1", (*listener)->port(), Seconds(5), Seconds(5));
   EXPECT_TRUE(other.ok()) << other.status();
   auto first = (*listener)->Accept(Seconds(5), Seconds(5));
   EXPECT_TRUE(first.ok()) << first.status();

@@ -1,0 +1,115 @@
+// Rank 1 whose rank 0 has announced itself in the store, over c10d's store, and is not reached.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
+#include "tests/worker/torch/free_port.h"
+#include "worker/island/island.h"
+#include "worker/torch/rank_group.h"
+
+namespace atl {
+namespace {
+
+using testing::FreePort;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Means this host, but is no address of the loopback.
+constexpr char kThisHost[] = "0.0.0.0";
+
+FileDescriptor Tcp() {
+  return FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/// A port whose queue of connections is full: the kernel drops what comes, as a firewall does.
+class DroppingPort {
+ public:
+  DroppingPort() : listener_(Tcp()) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address_);
+    EXPECT_EQ(::bind(listener_.get(), generic(), size), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), generic(), &size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 0), 0);
+    for (int i = 0; i < 4; ++i) {
+      waiting_.push_back(Tcp());
+      (void)::connect(waiting_.back().get(), generic(), sizeof(address_));
+    }
+  }
+  uint16_t port() const { return ntohs(address_.sin_port); }
+
+ private:
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&address_); }
+
+  sockaddr_in address_ = {};
+  const FileDescriptor listener_;
+  std::vector<FileDescriptor> waiting_;
+};
+
+/// The store of rank 0's host, and rank 1.
+class ReachTest : public ::testing::Test {
+ protected:
+  absl::Status Form(const std::string& announced, Duration timeout) {
+    const uint16_t port = FreePort();
+    const auto store =
+        RankStore::Open({.host = kThisHost, .port = port, .hosts_store = true, .prefix = "atoll/"});
+    EXPECT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->Set("rank0", announced).ok());
+    RankFacts facts;
+    facts.rank = 1;
+    facts.size = 2;
+    LogOptions to_memory;
+    to_memory.stream = &log_;
+    const IslandPlace place{.rank = 1, .size = 2, .store_host = kThisHost, .store_port = port};
+    return Island::Form({.place = place,
+                         .facts = facts,
+                         .device = "cpu",
+                         .timeout = timeout,
+                         .log = *Logger::Create(to_memory),
+                         .on_broken = [](const absl::Status&) {},
+                         .on_drain = [] {},
+                         .asked_to_end = nullptr})
+        .status();
+  }
+
+  std::ostringstream log_;
+};
+
+TEST_F(ReachTest, AFirewallIsNamedAfterLinesThatSayWhoIsWaitedFor) {
+  const DroppingPort dropping;
+  const absl::Status reached = Form(absl::StrCat(kThisHost, "|", dropping.port()), Seconds(6));
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("does not answer"));
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("Open all TCP ports between the hosts of an island"));
+  EXPECT_THAT(log_.str(), HasSubstr("waits for rank 0 to answer at the port that it chose"));
+}
+
+TEST_F(ReachTest, ALoopbackAddressOfRank0IsNamedWithTheRemedy) {
+  const absl::Status reached = Form(absl::StrCat("127.0.0.1|", FreePort()), Seconds(5));
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("Connection refused"));
+  EXPECT_THAT(
+      std::string(reached.message()),
+      HasSubstr("Rank 0 was started with the address 127.0.0.1, which does not mean its host here. Give "
+                "all ranks an address of rank 0's host that the others reach, as this one has: 0.0.0.0"));
+  EXPECT_THAT(std::string(reached.message()), Not(HasSubstr("TCP ports")));
+}
+
+TEST_F(ReachTest, ANameThatOnlyRank0KnowsIsNamedToo) {
+  const absl::Status reached = Form("no-such-host.invalid|1", Seconds(5));
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("cannot look up no-such-host.invalid"));
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("which does not mean its host here"));
+}
+
+}  // namespace
+}  // namespace atl
