@@ -92,16 +92,22 @@ absl::StatusOr<IslandRole> FromOptions(const IslandFlags& flags) {
         flags.island));
   }
   ATOLL_RETURN_IF_ERROR(CheckRank(*flags.rank, flags.world_size));
-  ATOLL_ASSIGN_OR_RETURN(const BindAddress address, ParseBindAddress(flags.island));
-  if (address.port == 0) {
+  const auto address = ParseBindAddress(flags.island);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--island %s: give rank 0's host and a port that is free there, the same to all ranks; for example "
+        "--island host0:29500",
+        flags.island));
+  }
+  if (address->port == 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("--island %s: the port is 0; give the same port to all ranks", flags.island));
   }
   if (flags.world_size == 1) return IslandRole{};
   return IslandRole{.place = IslandPlace{.rank = *flags.rank,
                                          .size = flags.world_size,
-                                         .store_host = address.host,
-                                         .store_port = address.port,
+                                         .store_host = address->host,
+                                         .store_port = address->port,
                                          .hosts_store = *flags.rank == 0}};
 }
 

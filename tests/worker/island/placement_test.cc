@@ -91,7 +91,8 @@ TEST(PlacementTest, ContradictionsAreRefused) {
   EXPECT_THAT(Refusal({.island = "h0:4000"}), HasSubstr("--world-size"));
   EXPECT_THAT(Refusal({.island = "h0:4000", .rank = 2, .world_size = 2}), HasSubstr("0 to 1"));
   EXPECT_THAT(Refusal({.island = "h0:0", .rank = 0, .world_size = 2}), HasSubstr("port is 0"));
-  EXPECT_THAT(Refusal({.island = "nonsense", .rank = 0, .world_size = 2}), HasSubstr("nonsense"));
+  EXPECT_THAT(Refusal({.island = "127.0.0.1", .rank = 0, .world_size = 2}),
+              HasSubstr("--island 127.0.0.1: give rank 0's host and a port"));
   EXPECT_THAT(Refusal({.rank = 0}), HasSubstr("--island HOST:PORT"));
   EXPECT_THAT(Refusal({.ranks = 2, .island = "h0:4000"}), HasSubstr("give one of them"));
   EXPECT_THAT(Refusal({.ranks = 2}, Torchrun()), HasSubstr("torchrun"));
