@@ -210,7 +210,7 @@ int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
     Life life(options, shutdown, lines);
     if (const absl::Status started = life.Start(); !started.ok()) {
       options.log.Error(std::string(started.message()));
-      return ToInt(ExitCode::kInternal);
+      return ToInt(LocalExitCode(started));
     }
     const LifeEnd end = life.Watch();
     if (EndsForGood(end)) return end.end.code;

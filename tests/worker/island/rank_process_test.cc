@@ -97,5 +97,22 @@ TEST(SupervisorTest, ARankThatEndsBySigtermEndsTheIsland) {
             128 + SIGTERM);
 }
 
+TEST(SupervisorTest, NoPlaceForTheStoreIsNoDefectOfOurs) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  ASSERT_EQ(::setenv("TMPDIR", "/nonexistent/folder", 1), 0);
+  auto shutdown = Shutdown::Install();
+  ASSERT_TRUE(shutdown.ok()) << shutdown.status();
+  const std::vector<char*> nothing = {nullptr};
+  EXPECT_EQ(SuperviseRanks({.ranks = 2,
+                            .max_restarts = 0,
+                            .arguments = nothing.data(),
+                            .environment = nothing.data(),
+                            .log = Logger()},
+                           **shutdown),
+            ToInt(ExitCode::kBadFiles));
+  before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+}
+
 }  // namespace
 }  // namespace atl
