@@ -34,12 +34,17 @@ const HelpText& ProgramHelp() {
                     "Evaluate published versions; no round waits for this process"},
                    {"atoll-worker --role evaluator --name eval --data tokens --state-dir s --task mmlu=test",
                     "The same, with a task of evaluation.tasks"},
+                   {"atoll-worker --ranks 8 --device cuda --name rack0 --data tokens --state-dir state/rack0",
+                    "Train as one worker on the eight GPUs of this host"},
                    {"atoll-worker generate --prompt \"Once \"",
                     "Write text with the current model, as atoll-model does"}},
       .notes =
           "Model, optimizer, data order and rounds come from the coordinator. While the coordinator is away, "
           "the worker waits and reconnects by itself. A worker that never got an answer exits after a minute "
-          "of failures that look permanent, unless --wait-forever is given."};
+          "of failures that look permanent, unless --wait-forever is given. A rank of an island (--island, "
+          "torchrun) also exits with 75 when another rank is lost, and with 76 when the run asks for a "
+          "restart: start all ranks again. On its host, only rank 0 serves --metrics-listen and keeps "
+          "--ready-file."};
   return text;
 }
 

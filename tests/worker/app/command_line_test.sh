@@ -26,6 +26,15 @@ asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:9 generate
 asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 --coordinator 127.0.0.1:9 generate
 asks 127.0.0.1:9 ATOLL_COORDINATOR=127.0.0.1:11 generate --coordinator 127.0.0.1:9
 
+# The codes of ranks are not in the table of all programs.
+said=$("$worker" --help | tr -s ' \n' ' ')
+for words in 'exits with 75' 'with 76' '--ranks 8'; do
+  if ! grep -qF -- "$words" <<<"$said"; then
+    echo "atoll-worker --help says nothing of: $words" >&2
+    failed=1
+  fi
+done
+
 # An option of training means nothing to `generate`, and is not dropped in silence.
 code=0
 said=$("$worker" --name w0 generate 2>&1) || code=$?
