@@ -8,7 +8,7 @@ on which device it computes. Then the same in overlapped mode.
 Usage: lives.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
-import re
+import json
 import sys
 
 from island_run import BATCH, CONTEXT, OVERLAPPED, STEPS, IslandRun, config, run_as_test, tokenize_foxes
@@ -21,10 +21,11 @@ def measure(folder, programs):
 
 def device_complaints(said, ranks, described):
     """Each rank names its device once, as `workers describe` does."""
-    lines = [line for line in said.splitlines() if f" precision=fp32 ranks={ranks}" in line]
-    devices = {match[1] for line in lines if (match := re.search(r"computes on (cpu .*?)  \w+=", line))}
-    by_rank = [sum(f" rank={rank} " in line for line in lines) for rank in range(ranks)] if ranks > 1 else [len(lines)]
-    if by_rank == [1] * ranks and len(lines) == ranks and len(devices) == 1 and f" {devices.pop()}, " in described:
+    start = "computes on "
+    lines = [json.loads(line) for line in said.splitlines() if f'"message":"{start}' in line]
+    devices = {line["message"].removeprefix(start) for line in lines}
+    facts = sorted((line.get("rank", 0), line["threads"], line["precision"], line["ranks"]) for line in lines)
+    if facts == [(rank, 1, "fp32", ranks) for rank in range(ranks)] and len(devices) == 1 and f" {devices.pop()}, " in described:
         return []
     return [f"each of {ranks} ranks must name its device once, as describe does: {lines}; {described}"]
 
