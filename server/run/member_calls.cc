@@ -65,7 +65,7 @@ std::string MemberCalls::EarlyEndText(const JoinCall& call, const JoinOutcome& o
   const uint64_t ranks = core_.members.assignments().ActiveRanks(core_.members.membership());
   if (ranks <= run.workers) return "";
   return absl::StrFormat(
-      "; %d ranks are here and run.workers is %d, so a round counts as %.3g and the run ends before "
+      "; %d ranks are here and run.workers is %d, so a round counts as %.3g rounds and the run ends before "
       "run.rounds (%d). run.workers counts all ranks: in a new run, set run.workers: %d and "
       "round.start_workers to the number of islands; in this one, add rounds with 'atollctl run extend'",
       ranks, run.workers, static_cast<double>(ranks) / run.workers, run.rounds, ranks);

@@ -184,14 +184,14 @@ class EarlyEnd : public testing::Test {
 
 TEST_F(EarlyEnd, IsSaidWithTheFactorAndTheRemedyOncePerIsland) {
   TestRun run(Options(2));
-  EXPECT_THAT(
-      JoinOf(run, "a", 8),
-      testing::EndsWith("; 8 ranks are here and run.workers is 2, so a round counts as 4 and the run ends "
-                        "before run.rounds (100). run.workers counts all ranks: in a new run, set "
-                        "run.workers: 8 and round.start_workers to the number of islands; in this one, "
-                        "add rounds with 'atollctl run extend'"));
+  EXPECT_THAT(JoinOf(run, "a", 8),
+              testing::EndsWith(
+                  "; 8 ranks are here and run.workers is 2, so a round counts as 4 rounds and the run ends "
+                  "before run.rounds (100). run.workers counts all ranks: in a new run, set "
+                  "run.workers: 8 and round.start_workers to the number of islands; in this one, "
+                  "add rounds with 'atollctl run extend'"));
   EXPECT_THAT(JoinOf(run, "b", 8),
-              testing::HasSubstr("16 ranks are here and run.workers is 2, so a round counts as 8"));
+              testing::HasSubstr("16 ranks are here and run.workers is 2, so a round counts as 8 rounds"));
   EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "it was told";
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "in an earlier life of the coordinator";
@@ -200,7 +200,7 @@ TEST_F(EarlyEnd, IsSaidWithTheFactorAndTheRemedyOncePerIsland) {
 TEST_F(EarlyEnd, AnIslandThatGrowsIsTold) {
   TestRun run(Options(4));
   EXPECT_THAT(JoinOf(run, "a", 4), IsOnlyAJoin());
-  EXPECT_THAT(JoinOf(run, "a", 6), testing::HasSubstr("so a round counts as 1.5 and"));
+  EXPECT_THAT(JoinOf(run, "a", 6), testing::HasSubstr("so a round counts as 1.5 rounds and"));
   EXPECT_THAT(JoinOf(run, "a", 5), IsOnlyAJoin());
 }
 
