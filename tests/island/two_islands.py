@@ -4,13 +4,14 @@
 Both runs have the same seed, so that the same sequences are in the same steps, and 20 rounds. They differ by the rounding of sums in
 another order, which grows. The outer step is a small one: with the default of 0.7 and momentum 0.9 a model this small is thrown far
 enough between its first versions that the last bit of a learning rate moves the loss of version 20 by 8 % (measured); with 0.3 and 0.5
-the two runs differ by 1e-6 to 2e-4 at version 3 and by 2e-4 to 1.3e-3 at version 20, depending on the text. It must show: the losses of
-the first three versions agree to 0.1 % and that of the last to 2 %, both runs count the same tokens, and `atollctl` shows the ranks.
+the two runs differ by less than 1e-5 at version 3 and by 4e-4 to 2e-3 at version 20. It must show: the losses of the first three versions
+agree to 0.01 % and that of the last to 1 %, both runs count the same tokens, and `atollctl` shows the ranks.
 
 Usage: two_islands.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
 import pathlib
+import random
 import sys
 
 from island_run import BATCH, CONTEXT, STEPS, IslandRun, config, run_as_test, tokenize
@@ -34,8 +35,9 @@ def train(run, tokens, ranks):
 
 
 def measure(folder, programs):
-    pages = sorted((pathlib.Path(__file__).parent.parent.parent / "docs").rglob("*.md"))
-    (folder / "text").write_text("".join(page.read_text() for page in pages))
+    # A text that stays: on some texts the rounding grows a hundred times faster.
+    words = (pathlib.Path(__file__).parent.parent.parent / "LICENSE").read_text().split()
+    (folder / "text").write_text(" ".join(random.Random(3).choices(words, k=100000)))
     tokens = tokenize(programs, folder / "text", folder / "tokens")
     complaints, found = [], {}
     for what, ranks, batch in (("islands", 2, BATCH), ("workers", 1, 2 * BATCH)):
@@ -62,7 +64,7 @@ def measure(folder, programs):
             continue
         one, other = of_islands[0][version], of_workers[0][version]
         print(f"version {version}: islands {one:.5f}, workers {other:.5f}; {of_islands[1]} tokens")
-        if abs(one - other) > (0.001 if version in EARLY else 0.02) * other:
+        if abs(one - other) > (0.0001 if version in EARLY else 0.01) * other:
             complaints.append(f"the loss of version {version} is {one} with islands and {other} with workers")
     if "2 ranks" not in of_islands[2]:
         complaints.append(f"describe does not show the ranks: {of_islands[2]}")
