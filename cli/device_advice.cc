@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/human.h"
+#include "core/rank_limits.h"
 
 namespace atl {
 namespace {
@@ -68,7 +69,7 @@ std::vector<Setting> Settings(const RunOptions& run) {
 /// What of the settings makes the model fit the largest device, the fewest ranks first, from `planned` on.
 std::string Remedy(const RunOptions& run, uint64_t elements, uint64_t planned) {
   std::vector<Setting> settings = Settings(run);
-  const uint64_t most = std::max(kDefaultMaxRanks, planned);
+  const uint64_t most = std::max<uint64_t>(kDefaultMaxRanks, planned);
   uint64_t least = 0;
   for (uint64_t ranks = planned; ranks <= most; ranks *= 2) {
     for (Setting& setting : settings) {

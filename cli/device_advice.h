@@ -9,9 +9,6 @@
 
 namespace atl {
 
-/// Ranks of one worker that a coordinator takes without --max-ranks.
-inline constexpr uint64_t kDefaultMaxRanks = 8;
-
 /// Bytes of the inner optimizer's state that each of so many ranks holds, rounded up.
 uint64_t OptimizerOfRank(const WorkerMemory& memory, uint64_t ranks);
 

@@ -10,6 +10,7 @@
 #include "cli/device_advice.h"
 #include "common/human.h"
 #include "core/data_passes.h"
+#include "core/rank_limits.h"
 
 namespace atl {
 namespace {

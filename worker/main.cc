@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/process_setup.h"
 #include "common/shutdown.h"
+#include "core/rank_limits.h"
 #include "protos/transport/grpc_log.h"
 #include "worker/app/commands.h"
 #include "worker/app/generate_flags.h"

@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "core/manifest.h"
 #include "core/model_check.h"
+#include "core/rank_limits.h"
 #include "protos/config/run_config.h"
 
 namespace atl {
@@ -71,7 +72,7 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, Action& action) 
   plan->add_option("--ranks", options->ranks,
                    "Number of ranks of each worker, which then is an island (atoll-worker --ranks)")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1U, kMaxRanks));
   plan->add_option("--parameters", options->parameters,
                    "Number of parameters of an external model; default: model.external.parameters")
       ->check(CLI::Range(uint64_t{1}, kMaxRunElements));

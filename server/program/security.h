@@ -13,6 +13,7 @@
 #include "common/periodic_task.h"
 #include "common/tls/live_certificates.h"
 #include "common/token_source.h"
+#include "core/rank_limits.h"
 #include "server/access/certificate_rules.h"
 #include "server/access/policies.h"
 #include "server/access/token_store.h"
@@ -30,7 +31,7 @@ struct SecurityOptions {
   std::string admin_token_file;
   std::string worker_token_file;
   bool insecure_bind = false;
-  uint32_t max_ranks = 8;  // of one worker (ServingOptions); the GPUs of one host
+  uint32_t max_ranks = kDefaultMaxRanks;  // of one worker (ServingOptions)
 };
 
 /// What a run's coordinator needs to tell who calls: certificates, tokens, the policy made of them. Files are

@@ -60,7 +60,7 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
          "Maximum number of processes that one worker may consist of (atoll-worker --ranks). Its "
          "contribution counts as many times as a single worker's. Give 1 if you do not trust the workers")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1U, kMaxRanks));
 }
 
 }  // namespace atl

@@ -9,11 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/rank_limits.h"
 
 namespace atl {
-
-/// Ranks of one island at most. (Protocol: Capabilities.ranks.)
-inline constexpr uint32_t kMaxRanks = 1024;
 
 /// Set for the processes that a supervisor has started, beside torchrun's variables: the file of their store.
 inline constexpr char kSupervisedVariable[] = "ATOLL_SUPERVISED_RANK";
