@@ -9,15 +9,6 @@ namespace {
 constexpr float kTwiceRootTwoOverPi = 1.5957691216057308f;
 constexpr float kCubic = 0.044715f;
 
-inline __attribute__((always_inline)) void Load(const float* from, size_t lanes, Float16s& to) {
-  to = Float16s{};
-  __builtin_memcpy(&to, from, lanes * sizeof(float));
-}
-
-inline __attribute__((always_inline)) void Store(const Float16s& from, size_t lanes, float* to) {
-  __builtin_memcpy(to, &from, lanes * sizeof(float));
-}
-
 inline __attribute__((always_inline)) void GeluOf(Float16s& v) {
   Float16s e = (v + kCubic * v * v * v) * -kTwiceRootTwoOverPi;
   FastExp(e);
@@ -39,35 +30,35 @@ inline __attribute__((always_inline)) void GeluSlopeOf(Float16s& v) {
 
 ATOLL_MULTIVERSION
 void GeluForward(size_t elements, const float* __restrict x, float* __restrict out) {
-  Float16s v;
+  Float16s v = {};
   size_t i = 0;
   for (; i + kVectorLanes <= elements; i += kVectorLanes) {
-    Load(x + i, kVectorLanes, v);
+    LoadLanes(x + i, kVectorLanes, v);
     GeluOf(v);
-    Store(v, kVectorLanes, out + i);
+    StoreLanes(v, kVectorLanes, out + i);
   }
   if (i == elements) return;
-  Load(x + i, elements - i, v);
+  LoadLanes(x + i, elements - i, v);
   GeluOf(v);
-  Store(v, elements - i, out + i);
+  StoreLanes(v, elements - i, out + i);
 }
 
 ATOLL_MULTIVERSION
 void GeluBackward(size_t elements, const float* __restrict x, const float* __restrict grad_out,
                   float* __restrict grad_x) {
-  Float16s v, grad;
+  Float16s v = {}, grad = {};
   size_t i = 0;
   for (; i + kVectorLanes <= elements; i += kVectorLanes) {
-    Load(x + i, kVectorLanes, v);
-    Load(grad_out + i, kVectorLanes, grad);
+    LoadLanes(x + i, kVectorLanes, v);
+    LoadLanes(grad_out + i, kVectorLanes, grad);
     GeluSlopeOf(v);
-    Store(v * grad, kVectorLanes, grad_x + i);
+    StoreLanes(v * grad, kVectorLanes, grad_x + i);
   }
   if (i == elements) return;
-  Load(x + i, elements - i, v);
-  Load(grad_out + i, elements - i, grad);
+  LoadLanes(x + i, elements - i, v);
+  LoadLanes(grad_out + i, elements - i, grad);
   GeluSlopeOf(v);
-  Store(v * grad, elements - i, grad_x + i);
+  StoreLanes(v * grad, elements - i, grad_x + i);
 }
 
 }  // namespace atl

@@ -11,6 +11,15 @@ inline constexpr size_t kVectorLanes = 16;
 using Float16s = float __attribute__((vector_size(kVectorLanes * sizeof(float))));
 using Int16s = int32_t __attribute__((vector_size(kVectorLanes * sizeof(int32_t))));
 
+/// The first `lanes` values at `from`; the other lanes of `to` stay as they are.
+inline __attribute__((always_inline)) void LoadLanes(const float* from, size_t lanes, Float16s& to) {
+  __builtin_memcpy(&to, from, lanes * sizeof(float));
+}
+
+inline __attribute__((always_inline)) void StoreLanes(const Float16s& from, size_t lanes, float* to) {
+  __builtin_memcpy(to, &from, lanes * sizeof(float));
+}
+
 /// x = exp(x) with a relative error below 2e-7 for x in [-87, 88], clamped outside; NaN stays NaN. Range
 /// reduction by ln 2 in two parts and the polynomial of Cephes' expf (S. Moshier). Always inlined, so that it
 /// is compiled for its caller's target; by reference, because wide vectors have no common calling convention.

@@ -9,14 +9,6 @@
 namespace atl {
 namespace {
 
-inline __attribute__((always_inline)) void LoadFrom(const float* from, Float16s& to) {
-  __builtin_memcpy(&to, from, sizeof(to));
-}
-
-inline __attribute__((always_inline)) void StoreTo(const Float16s& from, float* to) {
-  __builtin_memcpy(to, &from, sizeof(from));
-}
-
 inline __attribute__((always_inline)) void LargerOf(const Float16s& v, Float16s& largest) {
   largest = v > largest ? v : largest;
 }
@@ -33,13 +25,13 @@ inline __attribute__((always_inline)) void ExpOf(float largest, Float16s& v, Flo
 ATOLL_MULTIVERSION
 double CrossEntropyRow(size_t classes, size_t target, float scale, float* __restrict logits) {
   const size_t whole = classes - classes % kVectorLanes;
-  const size_t rest = (classes - whole) * sizeof(float);
+  const size_t rest = classes - whole;
   // The lanes behind the end have no probability.
   const Float16s none = Float16s{} - std::numeric_limits<float>::max();
   Float16s v, end = none, largest = none;
-  __builtin_memcpy(&end, logits + whole, rest);
+  LoadLanes(logits + whole, rest, end);
   for (size_t i = 0; i < whole; i += kVectorLanes) {
-    LoadFrom(logits + i, v);
+    LoadLanes(logits + i, kVectorLanes, v);
     LargerOf(v, largest);
   }
   LargerOf(end, largest);
@@ -49,9 +41,9 @@ double CrossEntropyRow(size_t classes, size_t target, float scale, float* __rest
   const double of_target = logits[target];
   Float16s sums = {};
   for (size_t i = 0; i < whole; i += kVectorLanes) {
-    LoadFrom(logits + i, v);
+    LoadLanes(logits + i, kVectorLanes, v);
     ExpOf(most, v, sums);
-    StoreTo(v, logits + i);
+    StoreLanes(v, kVectorLanes, logits + i);
   }
   ExpOf(most, end, sums);
   double sum = 0;
@@ -59,11 +51,11 @@ double CrossEntropyRow(size_t classes, size_t target, float scale, float* __rest
 
   const float factor = static_cast<float>(scale / sum);
   for (size_t i = 0; i < whole; i += kVectorLanes) {
-    LoadFrom(logits + i, v);
-    StoreTo(v * factor, logits + i);
+    LoadLanes(logits + i, kVectorLanes, v);
+    StoreLanes(v * factor, kVectorLanes, logits + i);
   }
   end = end * factor;
-  __builtin_memcpy(logits + whole, &end, rest);
+  StoreLanes(end, rest, logits + whole);
   logits[target] -= scale;
   return std::log(sum) + (most - of_target);
 }
