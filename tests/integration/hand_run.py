@@ -18,11 +18,16 @@ class HandRun(RealRun):
         self.starts = 0
 
     def spawn(self, log, *command):
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
         with open(self.folder / log, "ab") as out:
-            # Should this script be killed, the kernel kills what it has started.
-            return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=out, stderr=out,
-                                    stdin=subprocess.DEVNULL, env=environment)
+            return self.launch(out, *command)
+
+    @staticmethod
+    def launch(out, *command):
+        """`out`: a file or descriptor."""
+        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
+        # Should this script be killed, the kernel kills what it has started.
+        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=out, stderr=out,
+                                stdin=subprocess.DEVNULL, env=environment)
 
     def start_coordinator(self, *more):
         """The first time on free ports, later on the same."""

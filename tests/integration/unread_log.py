@@ -13,7 +13,6 @@ import fcntl
 import os
 import re
 import signal
-import subprocess
 import sys
 import termios
 import threading
@@ -46,8 +45,7 @@ class UnreadRun(HandRun):
         fcntl.fcntl(writer, F_SETPIPE_SZ, 4096)
         self.logs[log] = reader
         try:
-            return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command, "--log-level", "debug"], stdout=writer, stderr=writer,
-                                    stdin=subprocess.DEVNULL, env=dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1"))
+            return self.launch(writer, *command, "--log-level", "debug")
         finally:
             os.close(writer)
 

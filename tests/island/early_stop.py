@@ -30,9 +30,7 @@ class StoppedRun(IslandRun):
     def spawn(self, log, *command):
         if self.output is None:
             return super().spawn(log, *command)
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
-        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=self.output, stderr=self.output,
-                                stdin=subprocess.DEVNULL, env=environment)
+        return self.launch(self.output, *command)
 
 
 def children(process):
