@@ -1,26 +1,25 @@
 #include "worker/island/island.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/bind_address.h"
 #include "common/status.h"
 #include "common/thread.h"
 #include "worker/island/frame_socket.h"
+#include "worker/island/gathering.h"
 
 namespace atl {
 namespace {
 
 constexpr Duration kSaysSo = Seconds(5);      // how often a rank says for whom it waits
 constexpr Duration kLooksAgain = Seconds(1);  // how often it looks whether it was asked to end
-constexpr Duration kGreeting = Seconds(5);    // for the first frame of a connection
+constexpr Duration kMargin = Seconds(5);      // rank 0 gives up first, with the better message
 constexpr char kAddressKey[] = "rank0";
 
 std::string PlaceText(const IslandPlace& place) {
@@ -184,92 +183,38 @@ absl::Status Island::Connect(const std::string& address) {
       absl::StrCat("the ranks have not connected: ", std::string(connected.message())));
 }
 
-std::string Island::Missing() const {
-  std::vector<uint32_t> missing;
-  for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
-    if (admitted_[rank] == nullptr) missing.push_back(rank);
-  }
-  return absl::StrCat(missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), " of ",
-                      options_.place.size);
-}
-
-void Island::DropEnded() {
-  for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
-    if (admitted_[rank] == nullptr || admitted_[rank]->Receive(Duration(0)).ok()) continue;
-    options_.log.Info(absl::StrFormat("rank %d has ended again; waits for its next life", rank));
-    admitted_[rank].reset();
-  }
-}
-
-std::string Island::ReachedAt() const {
-  // Ranks on this host may have reached it through its name for itself, which Debian puts on the loopback.
-  for (uint32_t rank = 1; rank < options_.place.size; ++rank) {
-    const std::string address = admitted_[rank]->local_address();
-    if (!IsLoopback({.host = address})) return address;
-  }
-  return admitted_[1]->local_address();
-}
-
 absl::Status Island::Gather() {
   const IslandPlace& place = options_.place;
   ATOLL_ASSIGN_OR_RETURN(const auto listener, FrameListener::Listen(place.store_host));
   ATOLL_RETURN_IF_ERROR(store_->Set(kAddressKey, absl::StrCat(place.store_host, "|", listener->port())));
-  admitted_.resize(place.size);
+  Gathering gathering(options_.facts, options_.log);
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow() + kSaysSo;
-  const auto complete = [&] {
-    return std::none_of(admitted_.begin() + 1, admitted_.end(), std::logical_not<>());
-  };
-  while (DropEnded(), !complete()) {
-    ATOLL_RETURN_IF_ERROR(CheckWait(Missing()));
-    ATOLL_ASSIGN_OR_RETURN(auto socket, listener->Accept(Seconds(0.2), options_.timeout));
-    if (socket != nullptr) ATOLL_RETURN_IF_ERROR(Admit(std::move(socket)));
+  while (true) {
+    ATOLL_RETURN_IF_ERROR(gathering.Look());
+    if (gathering.complete()) break;
+    ATOLL_RETURN_IF_ERROR(CheckWait(gathering.Missing()));
+    ATOLL_ASSIGN_OR_RETURN(auto socket, listener->Accept(Seconds(0.1), options_.timeout));
+    if (socket != nullptr) gathering.Add(std::move(socket));
     const MonoTime now = SteadyNow();
     if (now >= deadline) {
       return absl::DeadlineExceededError(absl::StrFormat(
-          "%s did not come within %g s: start them with the same address %s, or fewer ranks%s", Missing(),
-          ToSeconds(patience()), PlaceText(place), HintForMissing(place)));
+          "%s did not come within %g s: start them with the same address %s, or fewer ranks%s",
+          gathering.Missing(), ToSeconds(patience()), PlaceText(place), HintForMissing(place)));
     }
     if (now < says_so) continue;
     says_so = now + kSaysSo;
-    options_.log.Info("waits for " + Missing(), {{"at", PlaceText(place)}});
+    options_.log.Info("waits for " + gathering.Missing(), {{"at", PlaceText(place)}});
   }
-  const std::string own_address = ReachedAt();
+  const std::string own_address = gathering.ReachedAt();
   std::vector<std::unique_ptr<PeerLink>> links;
-  for (uint32_t rank = 1; rank < place.size; ++rank) {
-    (void)admitted_[rank]->Send(FrameType::kWelcome, own_address);
-    links.push_back(std::make_unique<PeerLink>(std::move(admitted_[rank]), LinkTo(rank)));
+  for (auto& socket : gathering.Take()) {
+    (void)socket->Send(FrameType::kWelcome, own_address);
+    const auto rank = static_cast<uint32_t>(links.size() + 1);
+    links.push_back(std::make_unique<PeerLink>(std::move(socket), LinkTo(rank)));
   }
   followers_ = std::make_unique<Followers>(std::move(links));
   return Connect(own_address);
-}
-
-absl::Status Island::Admit(std::unique_ptr<FrameSocket> socket) {
-  const auto frame = socket->Receive(kGreeting);
-  // A port scanner, or a rank that has ended again: nobody to answer.
-  if (!frame.ok() || !frame->has_value() || (*frame)->type != FrameType::kHello) return absl::OkStatus();
-  const auto facts = DecodeRankFacts((*frame)->body);
-  if (!facts.ok()) {
-    // Another program may have found the port, so the island waits on.
-    options_.log.Warning("refuses a connection: " + std::string(facts.status().message()));
-    (void)socket->Send(FrameType::kRefusal, std::string(facts.status().message()));
-    return absl::OkStatus();
-  }
-  absl::Status agreed = CheckAgreement(options_.facts, *facts);
-  if (agreed.ok() && admitted_[facts->rank] != nullptr) {
-    agreed = absl::InvalidArgumentError(absl::StrFormat(
-        "rank %d is there twice, the second time as process %d on %s; give each process a rank of its own",
-        facts->rank, facts->process, facts->host));
-  }
-  if (!agreed.ok()) {
-    (void)socket->Send(FrameType::kRefusal, std::string(agreed.message()));
-    for (const auto& other : admitted_) {
-      if (other != nullptr) (void)other->Send(FrameType::kRefusal, std::string(agreed.message()));
-    }
-    return agreed;
-  }
-  admitted_[facts->rank] = std::move(socket);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> Island::AddressOfFirst() {
@@ -323,12 +268,15 @@ absl::Status Island::Join() {
   }
   ATOLL_ASSIGN_OR_RETURN(auto socket, Reach(parts[0], static_cast<uint16_t>(port)));
   ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
-  const MonoTime deadline = SteadyNow() + patience() + kGreeting;
+  const MonoTime deadline = SteadyNow() + patience() + kMargin;
   MonoTime says_so = SteadyNow() + kSaysSo;
   std::string own_address = socket->local_address();
   on_host_of_first_ = socket->within_host();
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait("the other ranks"));
+    // A rank that shows no life loses its place to a new process with its number. That the connection has
+    // ended is seen below.
+    (void)socket->Send(FrameType::kHeartbeat, "");
     ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kLooksAgain));
     if (frame.has_value() && frame->type == FrameType::kRefusal) {
       return absl::InvalidArgumentError(frame->body);

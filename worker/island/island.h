@@ -68,22 +68,16 @@ class Island {
   static absl::Status CheckStorePort(const IslandPlace& place);
   absl::Status Gather();
   absl::Status Join();
-  /// Of the admitted ranks those whose process has ended: they may come again.
-  void DropEnded();
-  std::string ReachedAt() const;
   absl::Status CreateGroup(const std::string& address);
   absl::Status Connect(const std::string& address);
-  absl::Status Admit(std::unique_ptr<FrameSocket> socket);
   PeerLinkOptions LinkTo(uint32_t rank) const;
   Duration patience() const;
   absl::Status NoStore(const absl::Status& cause) const;
   absl::Status CheckWait(const std::string& what) const;
-  std::string Missing() const;
 
   const IslandOptions options_;
   std::shared_ptr<RankStore> store_;
   std::unique_ptr<RankGroup> group_;
-  std::vector<std::unique_ptr<FrameSocket>> admitted_;  // rank 0's, by rank; empty once all are there
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<PeerLink> first_;
   bool on_host_of_first_ = false;

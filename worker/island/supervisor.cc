@@ -1,28 +1,23 @@
 #include "worker/island/supervisor.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/errno.h"
 #include "common/exit_codes.h"
 #include "common/line_writer.h"
 #include "common/status.h"
 #include "worker/island/island.h"
 #include "worker/island/placement.h"
 #include "worker/island/rank_process.h"
+#include "worker/island/store_folder.h"
 
 namespace atl {
 namespace {
@@ -31,40 +26,6 @@ constexpr Duration kLook = Seconds(0.1);  // how often it looks after the proces
 constexpr Duration kOwnEnd = Seconds(2);  // for the others to name what they have lost
 constexpr Duration kFirstPause = Seconds(0.5);
 constexpr Duration kLongestPause = Seconds(30);
-
-/// A folder that only this user can read, for the file with which the ranks of one life find each other.
-/// Removed with this object. (c10d's other store is a port that everybody can reach.)
-class StoreFolder {
- public:
-  StoreFolder() = default;
-  StoreFolder(const StoreFolder&) = delete;
-  StoreFolder& operator=(const StoreFolder&) = delete;
-  ~StoreFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  absl::Status Make() {
-    std::error_code error;
-    const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
-    std::string name = (temporary / "atoll-ranks-XXXXXX").string();
-    if (error || ::mkdtemp(name.data()) == nullptr) {
-      return ErrnoToStatus(error ? error.value() : errno,
-                           absl::StrCat("making the folder ", name,
-                                        ", where ranks find each other (TMPDIR names another place)"));
-    }
-    path_ = name;
-    // c10d's FileStore waits 300 s for a file that nobody has made, whatever time its caller allows: when
-    // rank 0 is frozen in its first moments.
-    std::ofstream store(file());
-    if (store.is_open()) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat("cannot make ", file(), ", where ranks find each other"));
-  }
-  std::string file() const { return path_ + "/store"; }
-
- private:
-  std::string path_;
-};
 
 /// Why the ranks of one life are gone.
 struct LifeEnd {
