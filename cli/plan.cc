@@ -39,19 +39,34 @@ constexpr double kSaveSeconds = 0.01;  // of one synced file
 // TCP's first window: ten segments (RFC 6928).
 constexpr double kFirstWindowBytes = 14480;
 
+/// Parts of a tensor's name and the group of those tensors: GPT-2's and Llama's names. The first part that a
+/// name has counts, so that a norm inside of the attention is part of the attention.
 constexpr std::pair<const char*, const char*> kGroups[] = {
-    {".wte.", "token embedding"}, {".wpe.", "position embedding"}, {".attn.", "attention"}, {".mlp.", "mlp"},
-    {".ln_", "normalisation"},    {"lm_head", "output head"},
+    {".wte.", "token embedding"},
+    {"embed_tokens", "token embedding"},
+    {".wpe.", "position embedding"},
+    {"attn.", "attention"},
+    {".mlp.", "mlp"},
+    {".ln_", "normalisation"},
+    {"norm", "normalisation"},
+    {"lm_head", "output head"},
 };
 
+const char* GroupOf(const TensorSpec& tensor) {
+  for (const auto& [part, group] : kGroups) {
+    if (absl::StrContains(tensor.name, part)) return group;
+  }
+  return "other";
+}
+
+/// In the order of the model.
 std::vector<std::pair<std::string, uint64_t>> Groups(const Manifest& manifest) {
   std::vector<std::pair<std::string, uint64_t>> groups;
-  for (const auto& [part, name] : kGroups) {
-    uint64_t elements = 0;
-    for (const TensorSpec& tensor : manifest.tensors) {
-      if (absl::StrContains(tensor.name, part)) elements += tensor.elements();
-    }
-    if (elements > 0) groups.emplace_back(name, elements);
+  for (const TensorSpec& tensor : manifest.tensors) {
+    const std::string name = GroupOf(tensor);
+    auto found = std::ranges::find(groups, name, &std::pair<std::string, uint64_t>::first);
+    if (found == groups.end()) found = groups.insert(groups.end(), {name, 0});
+    found->second += tensor.elements();
   }
   return groups;
 }

@@ -9,6 +9,7 @@
 #include "core/disk_plan.h"
 #include "core/fragment_plan.h"
 #include "core/gpt_shape.h"
+#include "core/model_presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -19,10 +20,12 @@ namespace atl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 RunOptions Gpt2Small() {
@@ -66,6 +69,23 @@ TEST(Plan, AgreesWithTheManifestAndItsGroupsAddUp) {
         EXPECT_EQ(plan.groups.size(), tied ? 5u : 6u);
       }
     }
+  }
+}
+
+TEST(Plan, TheGroupsOfEveryPresetAddUp) {
+  for (const ModelPreset& preset : ModelPresets()) {
+    RunOptions run = Gpt2Small();
+    run.model = preset.model;
+    const RunPlan plan = Plan(run);
+    uint64_t sum = 0;
+    std::vector<std::string> names;
+    for (const auto& [name, elements] : plan.groups) {
+      sum += elements;
+      names.push_back(name);
+    }
+    EXPECT_EQ(sum, plan.parameters) << preset.name;
+    EXPECT_THAT(names, IsSupersetOf({"token embedding", "attention", "mlp", "normalisation"})) << preset.name;
+    EXPECT_THAT(names, Not(Contains("other"))) << preset.name;
   }
 }
 
