@@ -16,6 +16,9 @@ constexpr Duration kPullWait = Seconds(10);
 
 constexpr Duration kCancelledPause = Seconds(0.1);
 
+/// How often the log says what is waited for, after the first pull that brought nothing.
+constexpr Duration kSaysSo = Seconds(60);
+
 /// Commands that end a wait for parameters. Seeding interests only those who wait for the first version.
 bool CommandEndsWait(const WorkerCommands& commands, bool has_version) {
   return commands.stop || commands.drain || commands.resync || commands.run_stopped ||
@@ -60,6 +63,7 @@ absl::StatusOr<ParameterPuller::Outcome> ParameterPuller::Advance(Until until) {
     if (outcome == Outcome::kInterrupted) return outcome;
     adopted |= outcome == Outcome::kAdopted;
   }
+  said_wait_.reset();
   if (!adopted) return Outcome::kFinished;
   context_.worker_status->Update([this](ProgressReport& progress) {
     progress.base = version();
@@ -101,9 +105,19 @@ absl::StatusOr<ParameterPuller::Outcome> ParameterPuller::AdvanceFragment(Fragme
         return Outcome::kFinished;
       case PullOutcome::kNotYet:
         EnterPhase(context_, WorkerPhase::kWaiting, pulled->waiting_for);
+        LogWait(fragment, pulled->waiting_for);
         break;
     }
   }
+}
+
+void ParameterPuller::LogWait(const FragmentBase& fragment, const std::string& waiting_for) {
+  const MonoTime now = context_.clock->Now();
+  if (waiting_for.empty() || (said_wait_.has_value() && now - *said_wait_ < kSaysSo)) return;
+  said_wait_ = now;
+  LogFields fields = {{"for", waiting_for}};
+  if (fragment.version.has_value()) fields.emplace_back("base", fragment.version->value());
+  context_.log.Info("waits for parameters", fields);
 }
 
 ContentHash ParameterPuller::HashBase(size_t fragment) {

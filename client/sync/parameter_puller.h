@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,12 +79,16 @@ class ParameterPuller {
   /// False: there is more to pull, with `request`.
   absl::StatusOr<bool> Adopt(FragmentBase& fragment, const PulledVersion& pulled, PullRequest& request);
 
+  /// What the coordinator says that it waits for: at first, then once a minute.
+  void LogWait(const FragmentBase& fragment, const std::string& waiting_for);
+
   Session* const session_;
   Replica* const replica_;
   const WorkerContext context_;
   std::vector<FragmentBase> fragments_;
   std::vector<std::byte> payload_;  // of the pull in progress
   RunState run_state_ = RunState::kUnknown;
+  std::optional<MonoTime> said_wait_;  // none: nothing, since something was adopted
 };
 
 }  // namespace atl

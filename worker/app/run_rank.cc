@@ -255,7 +255,10 @@ int FollowRank(const WorkerFlags& flags, const IslandPlace& place, Island& islan
   const auto code =
       Follow(island.first(), island.group(), [&](const RankCall& call) { return rank.Build(call); });
   drain->Close();
-  if (code.ok()) return *code;
+  if (code.ok()) {
+    log.Info("rank 0 has ended, and so does this rank", {{"exit_code", *code}});
+    return *code;
+  }
   log.Error(std::string(code.status().message()));
   return kIslandBroken;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "core/schedule.h"
@@ -415,6 +417,27 @@ TEST(OuterSyncTest, AnotherContentForTheBaseWasAcceptedSoItWaitsForTheNextVersio
   ASSERT_EQ(h.coordinator.headers.size(), 2u);
   EXPECT_EQ(h.coordinator.headers[0].key.base, Version(0));
   EXPECT_EQ(h.coordinator.headers[1].key.base, Version(1));
+}
+
+TEST(OuterSyncTest, AWaitIsLoggedAtOnceAndThenOnceAMinute) {
+  Harness h;
+  h.coordinator.SeedWith(1.0F);
+  h.coordinator.hold_rounds = true;
+  h.coordinator.on_not_yet = [&](size_t times) {
+    h.clock.Advance(Seconds(10));
+    if (times < 8) return;
+    h.coordinator.hold_rounds = false;
+    h.coordinator.PublishHeld();
+  };
+  ASSERT_TRUE(h.Start().Run().ok());
+  size_t lines = 0;
+  std::istringstream log(h.log.str());
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("waits for parameters") == std::string::npos) continue;
+    ++lines;
+    EXPECT_THAT(line, AllOf(HasSubstr("the others"), HasSubstr("\"base\"")));
+  }
+  EXPECT_EQ(lines, 2u) << "of 80 s; " << h.log.str();
 }
 
 TEST(OuterSyncTest, TheCoordinatorMayBeAwayBetweenAnyTwoCalls) {
