@@ -2,7 +2,7 @@
 #define ATOLL_TESTS_CLIENT_SYNC_BASE_WATCH_H_
 
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "client/sync/host_fragment_encoder.h"
@@ -18,17 +18,17 @@ class BaseWatch final : public FragmentEncoder {
   BaseWatch(const EncoderOptions& options, Replica* replica) : encoder_(options), replica_(*replica) {}
 
   void BeginSteps(const FragmentLayout& fragment, bool from_base) override {
-    written_.reset();
+    watches_ = from_base;
     if (!from_base) return;
-    written_.emplace(fragment.elements);
-    read_ = replica_.ReadFragment(fragment, *written_);
+    written_.assign(fragment.elements, 0);
+    read_ = replica_.ReadFragment(fragment, written_);
   }
   absl::Status Measure(const FragmentLayout& fragment, std::span<const float> base, Replica& replica,
                        std::span<float> room) override {
     ATOLL_RETURN_IF_ERROR(read_);
-    if (written_.has_value() && !Equal(fragment, base))
+    if (watches_ && !Equal(fragment, base))
       return absl::InternalError("the parameters were not the base when the steps began");
-    written_.reset();
+    watches_ = false;
     return encoder_.Measure(fragment, base, replica, room);
   }
   absl::Status Encode(std::span<float> room, std::span<std::byte> payload) override {
@@ -44,13 +44,14 @@ class BaseWatch final : public FragmentEncoder {
   bool Equal(const FragmentLayout& fragment, std::span<const float> base) const {
     return std::ranges::all_of(fragment.slots, [&](const TensorSlot& slot) {
       return std::ranges::equal(base.subspan(slot.offset, slot.elements),
-                                std::span(*written_).subspan(slot.offset, slot.elements));
+                                std::span(written_).subspan(slot.offset, slot.elements));
     });
   }
 
   HostFragmentEncoder encoder_;
   Replica& replica_;
-  std::optional<std::vector<float>> written_;
+  bool watches_ = false;
+  std::vector<float> written_;  // what the parameters were, if it watches
   absl::Status read_;
 };
 
