@@ -4,7 +4,6 @@
 
 #include "atoll/v1/coordinator.pb.h"
 #include "client/rpc/chunks.h"
-#include "common/block_compression.h"
 #include "protos/wire/chunk_frame.h"
 #include "protos/wire/chunk_message.h"
 #include "server/rpc/receiver.h"
@@ -80,20 +79,6 @@ void FuzzChunkFrame(FuzzInput in) {
   ATOLL_FUZZ_REQUIRE(frame->data_bytes <= message.size());
   CompareWithProtobuf(*frame, message);
   TakeChunk(*frame);
-}
-
-// size:u24 that the frame is said to unpack to, then the frame.
-void FuzzZstdBlock(FuzzInput in) {
-  std::vector<std::byte> out(in.Number(3) % (kChunkBytes + 1));
-  BlockDecompressor decompressor;
-  if (!decompressor.Decompress(in.Rest(), out).ok()) return;
-  BlockCompressor compressor;
-  std::vector<std::byte> frame(out.size() + 64);
-  const size_t packed = compressor.Compress(out, frame);
-  if (packed == 0) return;
-  std::vector<std::byte> again(out.size());
-  ATOLL_FUZZ_REQUIRE(decompressor.Decompress(std::span(frame).first(packed), again).ok());
-  ATOLL_FUZZ_REQUIRE(again == out);
 }
 
 }  // namespace atl::fuzz

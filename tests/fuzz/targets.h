@@ -49,7 +49,7 @@ struct Target {
   void (*run)(FuzzInput);
 };
 
-/// All of them; tests/fuzz/CMakeLists.txt has the same names.
+/// Those of this program (base_targets.cc, grpc_targets.cc); tests/fuzz/CMakeLists.txt has the same names.
 std::span<const Target> Targets();
 /// Null when there is none of this name.
 const Target* FindTarget(std::string_view name);
