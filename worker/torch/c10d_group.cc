@@ -225,6 +225,23 @@ void KeepForProcess(const c10::intrusive_ptr<c10d::TCPStore>& store) {
   kept->push_back(store);
 }
 
+/// Newer PyTorches serve the store with libuv by default, also where they were built without it, as Debian
+/// 13's is: then both sides raise. Their plain server speaks the same protocol.
+template <typename Options>
+bool UsePlainServer(Options& options) {
+  if constexpr (requires { options.useLibUV; }) return std::exchange(options.useLibUV, false);
+  return false;
+}
+
+c10::intrusive_ptr<c10d::TCPStore> OpenTcpStore(const std::string& host, c10d::TCPStoreOptions options) {
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(host, options);
+  } catch (const c10::Error& error) {
+    if (!absl::StrContains(error.what(), "libuv") || !UsePlainServer(options)) throw;
+  }
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
+}
+
 }  // namespace
 
 absl::Status CheckRankSupport() { return absl::OkStatus(); }
@@ -244,7 +261,7 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
     store.isServer = options.hosts_store;
     store.waitWorkers = false;
     store.timeout = Milliseconds(options.timeout);
-    const auto tcp = c10::make_intrusive<c10d::TCPStore>(options.host, store);
+    const auto tcp = OpenTcpStore(options.host, store);
     if (options.hosts_store) KeepForProcess(tcp);
     return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(options.prefix, tcp));
   } catch (...) {
