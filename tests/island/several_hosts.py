@@ -76,9 +76,20 @@ def lose_one(run, complaints, start, lost, what, look=lambda: None):
                 rank.wait()
 
 
+STORE = "import torch.distributed as d; d.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)"
+
+
+def torchrun_has_a_store():
+    """Debian 13's has none: it asks for libuv, without which that PyTorch was built."""
+    return "libuv" not in subprocess.run([PYTHON, "-c", STORE], capture_output=True, text=True, check=False).stderr
+
+
 def with_real_torchrun(run, complaints, tokens):
     if subprocess.run([PYTHON, "-c", "import torch.distributed.run"], check=False, capture_output=True).returncode != 0:
         print("no torchrun here")
+        return
+    if not torchrun_has_a_store():
+        print("the torchrun here cannot make its store: its PyTorch was built without libuv")
         return
     begin = run.head()
     # The redirection of standard output, which stays empty: torchrun 1.13 does not understand its own default with Python 3.11.
