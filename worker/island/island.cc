@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -127,6 +128,10 @@ absl::Status Island::NoStore(const absl::Status& cause) const {
                         "Give all ranks an address "
                         "that means this host everywhere (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
                         at, ToSeconds(patience()), std::string(cause.message())));
+  }
+  // Newer LibTorches greet the store as they connect, and an answer that is none looks like a missing rank 0.
+  if (absl::StrContains(cause.message(), "reset by peer")) {
+    return absl::UnavailableError(NotTheStore(options_.place, std::string(cause.message())));
   }
   return absl::DeadlineExceededError(absl::StrFormat(
       "rank 0 has not come to %s within %g s: start it there, or give all ranks the address where it is "
