@@ -16,7 +16,8 @@
 namespace atl {
 
 /// The machine's file system, but write-ahead logs cannot be synced while `fail_log_sync` is set: the bytes
-/// are in the file, and nobody knows whether they will stay.
+/// are in the file, and nobody knows whether they will stay. While `fail_tables` is set, no table file can be
+/// created, so a flush fails.
 class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
  public:
   FaultyFileSystem() : rocksdb::FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -25,6 +26,8 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override {
+    if (fail_tables && path.ends_with(".sst"))
+      return rocksdb::IOStatus::NoSpace("injected: No space left on device");
     const rocksdb::IOStatus opened = FileSystemWrapper::NewWritableFile(path, options, result, debug);
     if (opened.ok() && path.ends_with(".log"))
       *result = std::make_unique<Log>(std::move(*result), this, path);
@@ -43,6 +46,7 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
   }
 
   std::atomic<bool> fail_log_sync = false;
+  std::atomic<bool> fail_tables = false;
 
  private:
   class Log final : public rocksdb::FSWritableFileOwnerWrapper {
