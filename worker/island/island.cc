@@ -19,6 +19,7 @@ namespace atl {
 namespace {
 
 constexpr Duration kSaysSo = Seconds(5);      // how often a rank says for whom it waits
+constexpr Duration kConnects = Seconds(2);    // one try; LibTorch 2.6 takes up to three times as long
 constexpr Duration kLooksAgain = Seconds(1);  // how often it looks whether it was asked to end
 constexpr Duration kMargin = Seconds(5);      // rank 0 gives up first, with the better message
 constexpr char kAddressKey[] = "rank0";
@@ -88,7 +89,7 @@ absl::Status Island::OpenStore() {
                          .hosts_store = place.hosts_store,
                          .prefix = absl::StrCat("atoll/", place.attempt),
                          .file = place.store_file,
-                         .timeout = kSaysSo};
+                         .timeout = kConnects};
   // c10d tries for minutes to listen on a port that is taken.
   if (place.hosts_store) ATOLL_RETURN_IF_ERROR(CheckStorePort(place));
   if (place.rank == 0 && !place.hosts_store && !place.supervised) {

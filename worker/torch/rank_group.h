@@ -34,7 +34,7 @@ struct RankStoreOptions {
 class RankStore {
  public:
   /// AlreadyExists: the port is in use (when this process hosts it). Unavailable: nobody answered within the
-  /// timeout, or the host's name is not known.
+  /// timeout (LibTorch 2.6 tries for up to three times as long), or the host's name is not known.
   static absl::StatusOr<std::shared_ptr<RankStore>> Open(const RankStoreOptions& options);
 
   virtual ~RankStore() = default;
