@@ -37,6 +37,9 @@ void SetUpProcess() {
   OpenIfClosed(STDOUT_FILENO, O_RDONLY);
   OpenIfClosed(STDERR_FILENO, O_RDWR);
   std::signal(SIGXFSZ, SIG_IGN);
+  // Some daemons, and a shell's trap, leave it ignored, also across exec: then nobody learns how a child
+  // ended.
+  std::signal(SIGCHLD, SIG_DFL);
 }
 
 }  // namespace atl

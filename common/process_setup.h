@@ -12,7 +12,8 @@ namespace atl {
 /// that a lost answer can be reported.
 ///
 /// Ignores SIGXFSZ, also in children: exceeding the limit of file sizes (ulimit -f) is then a write error,
-/// EFBIG, instead of ending the process.
+/// EFBIG, instead of ending the process. Sets SIGCHLD to its default: a parent may have left it ignored, and
+/// then nobody learns how a child ended.
 void SetUpProcess();
 
 /// Raises this process's limit of open files as far as allowed and returns it.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <functional>
 #include <string>
 
@@ -73,6 +74,15 @@ TEST(ProcessSetupTest, TheLimitOfFileSizesIsAnErrorOfTheWrite) {
               return ::write(file, "x", 1) < 0 && errno == EFBIG ? 0 : 2;
             }),
             0);
+}
+
+TEST(ProcessSetupTest, TheEndOfAChildIsSeenBelowAParentThatIgnoresIts) {
+  EXPECT_EQ(InChild([] {
+              std::signal(SIGCHLD, SIG_IGN);
+              SetUpProcess();
+              return InChild([] { return 7; });
+            }),
+            7);
 }
 
 }  // namespace
