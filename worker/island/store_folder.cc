@@ -22,6 +22,8 @@ namespace atl {
 namespace {
 
 constexpr char kPrefix[] = "atoll-ranks-";
+constexpr size_t kLetters = 6;  // that mkdtemp chooses
+constexpr char kFile[] = "store";
 constexpr time_t kYoung = 60;  // seconds: its maker may be about to lock it
 
 /// Of a folder, not of what a link points to.
@@ -35,24 +37,42 @@ bool IsLeftOver(const FileDescriptor& folder) {
          info.st_mtime + kYoung < ::time(nullptr) && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
+bool IsOurName(const std::string& name) {
+  return absl::StartsWith(name, kPrefix) && name.size() == sizeof(kPrefix) - 1 + kLetters;
+}
+
+/// What a supervisor makes there. A folder of a user's may have a name like ours.
+bool HoldsOnlyAStore(const std::filesystem::path& folder) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    if (entry.path().filename() != kFile || !entry.is_regular_file(failed)) return false;
+  }
+  return !failed;
+}
+
+/// Removes no other file, also if one comes meanwhile: then the folder stays.
+void RemoveFolder(const std::filesystem::path& folder) {
+  ::unlink((folder / kFile).c_str());
+  ::rmdir(folder.c_str());
+}
+
 /// A killed supervisor removes nothing.
 void RemoveLeftOvers(const std::filesystem::path& temporary) {
   std::error_code ignored;
-  std::vector<std::string> found;
+  std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(temporary, ignored)) {
-    if (absl::StartsWith(entry.path().filename().string(), kPrefix)) found.push_back(entry.path().string());
+    if (IsOurName(entry.path().filename().string())) found.push_back(entry.path());
   }
-  for (const std::string& path : found) {
-    const FileDescriptor folder = OpenFolder(path);
-    if (IsLeftOver(folder)) std::filesystem::remove_all(path, ignored);
+  for (const std::filesystem::path& path : found) {
+    const FileDescriptor folder = OpenFolder(path.string());
+    if (IsLeftOver(folder) && HoldsOnlyAStore(path)) RemoveFolder(path);
   }
 }
 
 }  // namespace
 
 StoreFolder::~StoreFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty()) RemoveFolder(path_);
 }
 
 absl::Status StoreFolder::Make() {

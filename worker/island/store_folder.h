@@ -18,7 +18,8 @@ class StoreFolder {
   ~StoreFolder();
 
   /// Makes it in the folder for temporary files (TMPDIR), and removes the folders there of this user's
-  /// supervisors that were killed. The error names the folder.
+  /// supervisors that were killed: those with a name of ours that hold nothing but a store. The error names
+  /// the folder.
   absl::Status Make();
   std::string file() const { return path_ + "/store"; }
 

@@ -86,6 +86,23 @@ TEST_F(StoreFolderTest, LeavesWhatLivesAndWhatIsAnothers) {
   EXPECT_TRUE(fs::exists(young));
 }
 
+TEST_F(StoreFolderTest, LeavesAUsersFolderWithANameLikeOurs) {
+  const fs::path longer = LeftOver("atoll-ranks-results");
+  const fs::path holds_more = LeftOver("atoll-ranks-thesis");
+  std::ofstream(holds_more / "chapter") << "one";
+  Age(holds_more);
+  const fs::path holds_a_folder = LeftOver("atoll-ranks-figure");
+  fs::remove(holds_a_folder / "store");
+  fs::create_directory(holds_a_folder / "store");
+  Age(holds_a_folder);
+  StoreFolder folder;
+  ASSERT_TRUE(folder.Make().ok());
+  EXPECT_TRUE(fs::exists(longer / "store"));
+  EXPECT_TRUE(fs::exists(holds_more / "store"));
+  EXPECT_TRUE(fs::exists(holds_more / "chapter"));
+  EXPECT_TRUE(fs::exists(holds_a_folder / "store"));
+}
+
 TEST_F(StoreFolderTest, NamesThePlaceThatIsNotThere) {
   ::setenv("TMPDIR", (temporary_ / "none").c_str(), 1);
   StoreFolder folder;
