@@ -21,10 +21,10 @@ class Attempts:
     def __init__(self, folder, programs, tokens):
         self.folder, self.programs, self.tokens, self.complaints = folder, programs, tokens, []
 
-    def start(self, *more, variables=None, tokens=None, name="bad"):
+    def start(self, *more, variables=None, tokens=None, name="bad", prefix=()):
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1", **(variables or {}))
         return subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", self.programs / "atoll-worker", "--coordinator", "127.0.0.1:1", "--name", name,
+            [*prefix, "setpriv", "--pdeathsig", "KILL", self.programs / "atoll-worker", "--coordinator", "127.0.0.1:1", "--name", name,
              "--data", tokens or self.tokens, "--state-dir", self.folder / f"state-{name}", "--threads", "1", *more],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=environment)
 

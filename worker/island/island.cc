@@ -40,9 +40,14 @@ std::string HintForMissing(const IslandPlace& place) {
   return ". If they run, open all TCP ports between the hosts";
 }
 
-/// What to do if rank 0 is not reached at `host`, the address that it announced in the store.
+/// Whether `host`, the address that rank 0 announced in the store, is not rank 0's on this host.
+bool MeansAnotherHost(const IslandPlace& place, const std::string& host) {
+  return host != place.store_host && (IsLoopback({.host = host}) || !CheckHostName(host).ok());
+}
+
+/// What to do if rank 0 is not reached at `host`.
 std::string RemedyFor(const IslandPlace& place, const std::string& host) {
-  if (host != place.store_host && (IsLoopback({.host = host}) || !CheckHostName(host).ok())) {
+  if (MeansAnotherHost(place, host)) {
     return absl::StrFormat(
         "Rank 0 was started with the address %s, which does not mean its host here. Give all ranks an "
         "address "
@@ -51,7 +56,24 @@ std::string RemedyFor(const IslandPlace& place, const std::string& host) {
   }
   return "Open all TCP ports between the hosts of an island, not only that of the store: rank 0, Gloo and "
          "NCCL "
-         "listen at ports that the system chooses";
+         "listen at ports that the system chooses. If they are open, the island is complete without this "
+         "process: end it, or the one that has its rank";
+}
+
+struct AnnouncedPlace {
+  std::string host;
+  uint16_t port = 0;
+};
+
+std::string Announce(const AnnouncedPlace& place) { return absl::StrCat(place.host, "|", place.port); }
+
+absl::StatusOr<AnnouncedPlace> ParseAnnounced(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '|');
+  uint32_t port = 0;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
+    return absl::InternalError("the store has no address of rank 0: another program uses this store");
+  }
+  return AnnouncedPlace{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
 
 /// c10d says of a name that nobody knows that the socket has timed out.
@@ -189,10 +211,25 @@ absl::Status Island::Connect(const std::string& address) {
       absl::StrCat("the ranks have not connected: ", std::string(connected.message())));
 }
 
+absl::Status Island::CheckOnlyFirst() const {
+  // Torchrun's agent keeps the store of its ranks' lives, and a file is the supervisor's.
+  if (!options_.place.hosts_store) return absl::OkStatus();
+  ATOLL_ASSIGN_OR_RETURN(const bool has_another, store_->Has(kAddressKey));
+  if (!has_another) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "rank 0 is there twice: %s is the address of another rank 0, not of this host. Give each process a "
+      "rank "
+      "of its own, and all of them the address of the host with rank 0 (--rank and --island, or RANK and "
+      "MASTER_ADDR)",
+      PlaceText(options_.place)));
+}
+
 absl::Status Island::Gather() {
   const IslandPlace& place = options_.place;
   ATOLL_ASSIGN_OR_RETURN(const auto listener, FrameListener::Listen(place.store_host));
-  ATOLL_RETURN_IF_ERROR(store_->Set(kAddressKey, absl::StrCat(place.store_host, "|", listener->port())));
+  ATOLL_RETURN_IF_ERROR(CheckOnlyFirst());
+  ATOLL_RETURN_IF_ERROR(
+      store_->Set(kAddressKey, Announce({.host = place.store_host, .port = listener->port()})));
   Gathering gathering(options_.facts, options_.log);
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow() + kSaysSo;
@@ -246,33 +283,43 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<FrameSocket>> Island::Reach(const std::string& host, uint16_t port) const {
-  const std::string at = absl::StrCat(host, ":", port);
-  const MonoTime deadline = SteadyNow() + options_.timeout;
+absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
+  // Rank 0 listens until all ranks are there. When one of them comes back before its loss is noticed, the
+  // port is closed, and the next life has another one, mostly in another store.
+  const MonoTime deadline = SteadyNow() + 2 * options_.timeout;
+  MonoTime says_so = SteadyNow();
+  auto announced = AddressOfFirst();
   while (true) {
+    ATOLL_RETURN_IF_ERROR(announced.status());
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
+    ATOLL_ASSIGN_OR_RETURN(const AnnouncedPlace first, ParseAnnounced(*announced));
     const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kLooksAgain, kSaysSo);
-    auto socket = FrameSocket::Connect(host, port, patience, options_.timeout);
+    auto socket = FrameSocket::Connect(first.host, first.port, patience, options_.timeout);
     if (socket.ok()) return socket;
     const std::string cause(socket.status().message());
-    if (absl::IsDeadlineExceeded(socket.status()) && SteadyNow() < deadline) {
-      options_.log.Info("waits for rank 0 to answer at the port that it chose",
-                        {{"at", at}, {"cause", cause}});
-      continue;
+    const bool silent = absl::IsDeadlineExceeded(socket.status());
+    if (SteadyNow() >= deadline || (!silent && MeansAnotherHost(options_.place, first.host))) {
+      return absl::UnavailableError(absl::StrFormat("cannot reach rank 0 at the port that it chose: %s. %s",
+                                                    cause, RemedyFor(options_.place, first.host)));
     }
-    return absl::UnavailableError(absl::StrFormat("cannot reach rank 0 at the port that it chose: %s. %s",
-                                                  cause, RemedyFor(options_.place, host)));
+    if (SteadyNow() >= says_so) {
+      says_so = SteadyNow() + kSaysSo;
+      options_.log.Info(
+          silent ? "waits for rank 0 to answer at the port that it chose"
+                 : "waits for rank 0 to take ranks again: it notices a lost rank after --rank-timeout",
+          {{"at", absl::StrCat(first.host, ":", first.port)}, {"cause", cause}});
+    }
+    if (!silent) SleepThisThread(kLooksAgain);
+    announced = store_->Get(kAddressKey, kLooksAgain);
+    if (announced.ok()) continue;
+    store_.reset();
+    ATOLL_RETURN_IF_ERROR(OpenStore());
+    announced = AddressOfFirst();
   }
 }
 
 absl::Status Island::Join() {
-  ATOLL_ASSIGN_OR_RETURN(const std::string address, AddressOfFirst());
-  const std::vector<std::string> parts = absl::StrSplit(address, '|');
-  uint32_t port = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
-    return absl::InternalError("the store has no address of rank 0: another program uses this store");
-  }
-  ATOLL_ASSIGN_OR_RETURN(auto socket, Reach(parts[0], static_cast<uint16_t>(port)));
+  ATOLL_ASSIGN_OR_RETURN(auto socket, ReachFirst());
   ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
   const MonoTime deadline = SteadyNow() + patience() + kMargin;
   MonoTime says_so = SteadyNow() + kSaysSo;

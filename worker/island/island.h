@@ -63,8 +63,9 @@ class Island {
   explicit Island(IslandOptions options) : options_(std::move(options)) {}
   absl::Status OpenStore();
   absl::StatusOr<std::string> AddressOfFirst();
-  /// A connection to rank 0, which listens at this place. Unavailable, with what to do.
-  absl::StatusOr<std::unique_ptr<FrameSocket>> Reach(const std::string& host, uint16_t port) const;
+  /// A connection to rank 0, of this life of the island or of the next one. Unavailable, with what to do.
+  absl::StatusOr<std::unique_ptr<FrameSocket>> ReachFirst();
+  absl::Status CheckOnlyFirst() const;
   static absl::Status CheckStorePort(const IslandPlace& place);
   absl::Status Gather();
   absl::Status Join();

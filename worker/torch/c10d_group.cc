@@ -61,6 +61,10 @@ class C10dStore final : public RankStore {
     });
   }
 
+  absl::StatusOr<bool> Has(const std::string& key) override {
+    return Catch(key, [&]() -> absl::StatusOr<bool> { return store_->check({key}); });
+  }
+
  private:
   template <typename Body>
   static auto Catch(const std::string& key, Body&& body) -> decltype(body()) {
@@ -250,8 +254,10 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
   if (!options.file.empty()) {
     return CatchTorch(options.file, [&]() -> absl::StatusOr<std::shared_ptr<RankStore>> {
       constexpr int kNobodyRemovesIt = -1;
-      return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(
-          options.prefix, c10::make_intrusive<c10d::FileStore>(options.file, kNobodyRemovesIt)));
+      auto file = c10::make_intrusive<c10d::FileStore>(options.file, kNobodyRemovesIt);
+      file->setTimeout(Milliseconds(options.timeout));  // also waits for a file that is gone
+      return std::make_shared<C10dStore>(
+          c10::make_intrusive<c10d::PrefixStore>(options.prefix, std::move(file)));
     });
   }
   const std::string place = absl::StrCat(options.host, ":", options.port);

@@ -41,6 +41,8 @@ class RankStore {
   virtual absl::Status Set(const std::string& key, const std::string& value) = 0;
   /// Waits for the key. DeadlineExceeded after the timeout; Unavailable when the store is gone.
   virtual absl::StatusOr<std::string> Get(const std::string& key, Duration timeout) = 0;
+  /// Whether the key is there now. Unavailable when the store is gone.
+  virtual absl::StatusOr<bool> Has(const std::string& key) = 0;
 };
 
 struct RankGroupOptions {

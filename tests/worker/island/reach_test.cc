@@ -5,14 +5,19 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/file_descriptor.h"
+#include "common/thread.h"
 #include "tests/worker/torch/free_port.h"
+#include "worker/island/frame_socket.h"
 #include "worker/island/island.h"
 #include "worker/torch/rank_group.h"
 
@@ -64,6 +69,7 @@ class ReachTest : public ::testing::Test {
         RankStore::Open({.host = kThisHost, .port = port, .hosts_store = true, .prefix = "atoll/"});
     EXPECT_TRUE(store.ok()) << store.status();
     EXPECT_TRUE((*store)->Set("rank0", announced).ok());
+    const std::jthread next_life([&] { NextLife(**store); });
     RankFacts facts;
     facts.rank = 1;
     facts.size = 2;
@@ -81,6 +87,14 @@ class ReachTest : public ::testing::Test {
         .status();
   }
 
+  /// After 2 s, rank 0 announces this place in the store.
+  void NextLife(RankStore& store) const {
+    if (next_announced_.empty()) return;
+    SleepThisThread(Seconds(2));
+    EXPECT_TRUE(store.Set("rank0", next_announced_).ok());
+  }
+
+  std::string next_announced_;
   std::ostringstream log_;
 };
 
@@ -91,6 +105,32 @@ TEST_F(ReachTest, AFirewallIsNamedAfterLinesThatSayWhoIsWaitedFor) {
   EXPECT_THAT(std::string(reached.message()), HasSubstr("does not answer"));
   EXPECT_THAT(std::string(reached.message()), HasSubstr("Open all TCP ports between the hosts of an island"));
   EXPECT_THAT(log_.str(), HasSubstr("waits for rank 0 to answer at the port that it chose"));
+}
+
+TEST_F(ReachTest, AClosedPortIsWaitedForAndNamedInTheEnd) {
+  const MonoTime begin = SteadyNow();
+  const absl::Status reached = Form(absl::StrCat(kThisHost, "|", FreePort()), Seconds(1.5));
+  EXPECT_GT(SteadyNow() - begin, Seconds(3));
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("Connection refused"));
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("end it, or the one that has its rank"));
+  EXPECT_THAT(log_.str(), HasSubstr("waits for rank 0 to take ranks again"));
+}
+
+TEST_F(ReachTest, ARankThatComesBackEarlyJoinsTheNextLife) {
+  const auto listener = FrameListener::Listen(kThisHost);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  next_announced_ = absl::StrCat(kThisHost, "|", (*listener)->port());
+  absl::StatusOr<std::optional<Frame>> said = std::nullopt;
+  const std::jthread first([&] {
+    const auto socket = (*listener)->Accept(Seconds(30), Seconds(30));
+    if (socket.ok() && *socket != nullptr) said = (*socket)->Receive(Seconds(10));
+    // It closes: this rank 0 ends.
+  });
+  const absl::Status reached = Form(absl::StrCat(kThisHost, "|", FreePort()), Seconds(20));
+  EXPECT_FALSE(reached.ok());
+  ASSERT_TRUE(said.ok() && said->has_value()) << said.status() << log_.str();
+  EXPECT_EQ((*said)->type, FrameType::kHello);
 }
 
 TEST_F(ReachTest, ALoopbackAddressOfRank0IsNamedWithTheRemedy) {
