@@ -3,7 +3,8 @@
 
 An island of two ranks starts, and one rank gets SIGTERM: as soon as its process exists, and a little later. It must show: the
 supervisor ends with code 0, no rank counts as lost, nothing starts again, and no rank is left. So does SIGTERM to all
-processes at once, later on, and SIGTERM to a supervisor whose log nobody reads.
+processes at once, later on, and SIGTERM to a supervisor whose log nobody reads. A rank is lost while there is no folder
+for temporary files, and below a parent that ignores SIGCHLD: the ranks start again.
 
 Usage: early_stop.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
@@ -115,6 +116,41 @@ def freeze_early(run, tokens, complaints, asked_to_end):
         complaints.append(f"rank 0 frozen at its start: exit code {code}: {run.worker_log_end('w0')}")
 
 
+def lose_a_rank_without_temporary_files(run, tokens, complaints, temporary):
+    """The folder for temporary files is away when the ranks are to start again: the supervisor tries again."""
+    begin, logged = run.head(), len(run.log("w0"))
+    temporary.mkdir()
+    os.environ["TMPDIR"] = str(temporary)
+    island = run.start_island("w0", tokens, 2)
+    del os.environ["TMPDIR"]
+    run.await_version(begin + 2)
+    temporary.rename(temporary.with_name("away"))
+    os.kill(children(island.pid)[1], signal.SIGKILL)
+    run.wait_for(lambda: f"making the folder {temporary}" in run.log("w0")[logged:], BOUND_S, "a line that names the folder that is away")
+    temporary.with_name("away").rename(temporary)
+    run.await_version(run.head() + 2)
+    island.terminate()
+    code = island.wait(BOUND_S)
+    if code != 0:
+        complaints.append(f"no folder for temporary files for a while: exit code {code}: {run.worker_log_end('w0')}")
+
+
+def end_below_a_parent_that_ignores_its_children(run, tokens, complaints):
+    begin = run.head()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    island = run.start_island("w0", tokens, 2)
+    signal.signal(signal.SIGCHLD, before)
+    run.await_version(begin + 2)
+    logged = len(run.log("w0"))
+    os.kill(children(island.pid)[1], signal.SIGKILL)
+    run.wait_for(lambda: "a rank is lost" in run.log("w0")[logged:], BOUND_S, "the loss of a rank to be noticed")
+    run.await_version(run.head() + 2)
+    island.terminate()
+    code = island.wait(BOUND_S)
+    if code != 0:
+        complaints.append(f"below a parent that ignores SIGCHLD: exit code {code}: {run.worker_log_end('w0')}")
+
+
 def stop_with_an_unread_log(run, tokens, complaints):
     """Standard error is a pipe that nobody reads: a log that nobody reads must not stop the supervisor."""
     reads, writes = os.pipe()
@@ -159,6 +195,8 @@ def measure(folder, programs):
                 stop_early(run, tokens, complaints, rank, moment)
         stop_all_at_once(run, tokens, complaints)
         stop_with_an_unread_log(run, tokens, complaints)
+        lose_a_rank_without_temporary_files(run, tokens, complaints, folder / "temporary")
+        end_below_a_parent_that_ignores_its_children(run, tokens, complaints)
         for asked_to_end in (False, True):
             freeze_early(run, tokens, complaints, asked_to_end)
     finally:

@@ -292,9 +292,12 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   flags.device = *device;
   flags.threads = ThreadsOfRank(given.threads, HardwareOf("cpu").default_threads, place);
   const Emergency emergency(log);
-  // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.
-  std::function<bool()> asked_to_end;
-  if (!place.supervised) asked_to_end = [&] { return (*shutdown)->requested(); };
+  std::function<bool()> asked_to_end = [&] { return (*shutdown)->requested(); };
+  if (place.supervised) {
+    // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.
+    // But nobody starts the missing ones of a supervisor that was killed.
+    asked_to_end = [supervisor = ::getppid()] { return ::getppid() != supervisor; };
+  }
   std::optional<TorchThreadGuard> guard(std::in_place, log, place);
   auto island = Island::Form({.place = place,
                               .facts = FactsOf(place, flags, *data),

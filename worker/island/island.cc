@@ -67,11 +67,11 @@ struct AnnouncedPlace {
 
 std::string Announce(const AnnouncedPlace& place) { return absl::StrCat(place.host, "|", place.port); }
 
-absl::StatusOr<AnnouncedPlace> ParseAnnounced(const std::string& text) {
+absl::StatusOr<AnnouncedPlace> ParseAnnounced(const IslandPlace& place, const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, '|');
   uint32_t port = 0;
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
-    return absl::InternalError("the store has no address of rank 0: another program uses this store");
+    return absl::UnavailableError(NotTheStore(place, "it has no address of rank 0"));
   }
   return AnnouncedPlace{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
@@ -85,6 +85,10 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenNamed(const RankStoreOptions& opt
 }  // namespace
 
 std::string NotTheStore(const IslandPlace& place, const std::string& cause) {
+  if (!place.store_file.empty()) {
+    return absl::StrFormat("the file %s, where the ranks find each other, is damaged or gone: %s",
+                           place.store_file, cause);
+  }
   return absl::StrFormat(
       "what answers at %s is not the store of this island, or has ended: %s. Give all ranks the address "
       "where rank 0 is "
@@ -292,7 +296,7 @@ absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
   while (true) {
     ATOLL_RETURN_IF_ERROR(announced.status());
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
-    ATOLL_ASSIGN_OR_RETURN(const AnnouncedPlace first, ParseAnnounced(*announced));
+    ATOLL_ASSIGN_OR_RETURN(const AnnouncedPlace first, ParseAnnounced(options_.place, *announced));
     const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kLooksAgain, kSaysSo);
     auto socket = FrameSocket::Connect(first.host, first.port, patience, options_.timeout);
     if (socket.ok()) return socket;

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -24,7 +23,8 @@ namespace {
 constexpr char kPrefix[] = "atoll-ranks-";
 constexpr size_t kLetters = 6;  // that mkdtemp chooses
 constexpr char kFile[] = "store";
-constexpr time_t kYoung = 60;  // seconds: its maker may be about to lock it
+constexpr off_t kReserved = 32 * 1024;  // bytes of the file: more than the addresses of 16 ranks take
+constexpr time_t kYoung = 60;           // seconds: its maker may be about to lock it
 
 /// Of a folder, not of what a link points to.
 FileDescriptor OpenFolder(const std::string& path) {
@@ -91,9 +91,14 @@ absl::Status StoreFolder::Make() {
   RemoveLeftOvers(temporary);
   // c10d's FileStore waits 300 s for a file that nobody has made, whatever time its caller allows: when
   // rank 0 is frozen in its first moments.
-  std::ofstream store(file());
-  if (store.is_open()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot make ", file(), ", where ranks find each other"));
+  const FileDescriptor store(::open(file().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  // A disk that is full is noticed here, where it is named, and not by FileStore, in the middle of an entry.
+  if (store.valid() && (::fallocate(store.get(), FALLOC_FL_KEEP_SIZE, 0, kReserved) == 0 ||
+                        errno == EOPNOTSUPP || errno == ENOSYS)) {
+    return absl::OkStatus();
+  }
+  return ErrnoToStatus(
+      errno, absl::StrCat("making ", file(), ", where ranks find each other (TMPDIR names another place)"));
 }
 
 }  // namespace atl

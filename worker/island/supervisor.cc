@@ -48,6 +48,7 @@ class Life {
       auto process = RankProcess::Start(rank, options_.arguments, EnvironmentOf(rank));
       if (!process.ok()) {
         KillAll();
+        for (; AnyRunning(); AwaitLog()) NoteEnds();
         return process.status();
       }
       processes_.push_back(*std::move(process));
@@ -155,32 +156,46 @@ LineWriter::Options RankLines(const Logger& log) {
   return options;
 }
 
-/// Whether the island is to be started again after such an end.
-bool EndsForGood(const LifeEnd& end) {
-  return !end.end.by_signal && end.end.code != kIslandBroken && end.end.code != kIslandRestart;
+/// The supervisor's exit code, unless the island is to be started again after such an end.
+std::optional<int> CodeForGood(const LifeEnd& end, const Shutdown& shutdown) {
+  if (!end.end.by_signal && end.end.code != kIslandBroken && end.end.code != kIslandRestart) {
+    return end.end.code;
+  }
+  if (!shutdown.requested() && !end.end.WasOrdered()) return std::nullopt;
+  return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
+}
+
+/// A folder for temporary files that is not there is no file of the user's, which kBadFiles means.
+int CodeOfStart(const absl::Status& started) {
+  return ToInt(absl::IsNotFound(started) ? ExitCode::kStorage : LocalExitCode(started));
 }
 
 }  // namespace
 
 int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
   uint32_t restarts = 0;
+  bool has_lived = false;
   LineWriter lines(RankLines(options.log));
   while (true) {
     options.log.Info("starting the ranks", {{"ranks", options.ranks}});
     const MonoTime begin = SteadyNow();
     Life life(options, shutdown, lines);
+    LogFields fields;
     if (const absl::Status started = life.Start(); !started.ok()) {
-      options.log.Error(std::string(started.message()));
-      return ToInt(LocalExitCode(started));
+      if (!has_lived) {
+        options.log.Error(std::string(started.message()));
+        return CodeOfStart(started);
+      }
+      // A disk that is full for a moment, for example.
+      fields = {{"cause", std::string(started.message())}};
+    } else {
+      has_lived = true;
+      const LifeEnd end = life.Watch();
+      if (const std::optional<int> code = CodeForGood(end, shutdown)) return *code;
+      if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
+      if (SteadyNow() - begin >= options.settled) restarts = 0;
+      fields = {{"rank", end.rank}, {"cause", end.Text()}};
     }
-    const LifeEnd end = life.Watch();
-    if (EndsForGood(end)) return end.end.code;
-    if (shutdown.requested() || end.end.WasOrdered()) {
-      return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
-    }
-    if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
-    if (SteadyNow() - begin >= options.settled) restarts = 0;
-    const LogFields fields = {{"rank", end.rank}, {"cause", end.Text()}};
     if (restarts == options.max_restarts) {
       options.log.Error(
           absl::StrCat("a rank was lost again after ", restarts,

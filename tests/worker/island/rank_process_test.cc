@@ -110,7 +110,7 @@ TEST(SupervisorTest, NoPlaceForTheStoreIsNoDefectOfOurs) {
                             .environment = nothing.data(),
                             .log = Logger()},
                            **shutdown),
-            ToInt(ExitCode::kBadFiles));
+            ToInt(ExitCode::kStorage));
   before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
 }
 
