@@ -35,11 +35,11 @@ WorkerMemory WithoutEncoders(WorkerMemory memory) {
   return memory;
 }
 
+/// A model with more layers: its activations grow with its parameters.
 std::string Suffices(uint64_t device, const WorkerMemory& memory, uint64_t parameters, uint64_t ranks) {
-  const double per_parameter = static_cast<double>(OnDeviceOfRank(memory, ranks) - memory.activations) /
-                               static_cast<double>(parameters);
-  const double most = static_cast<double>(Usable(device) - memory.activations) / per_parameter;
-  return absl::StrFormat("up to about %s parameters", HumanCount(most));
+  const double share =
+      static_cast<double>(Usable(device)) / static_cast<double>(OnDeviceOfRank(memory, ranks));
+  return absl::StrFormat("up to about %s parameters", HumanCount(share * static_cast<double>(parameters)));
 }
 
 /// Settings of a worker that take less of its device than the run's.

@@ -1,4 +1,6 @@
 // `plan`'s memory of the ranks of a worker, compared with the tables of the documentation.
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -158,6 +160,29 @@ TEST(PlanAdvice, SaysThatNoSettingHelps) {
   const uint64_t of_eight = 9 * plan.elements + plan.worker->activations;
   EXPECT_THAT(plan.devices, HasSubstr("would still need " + HumanBytes(of_eight) + ": use a smaller model"));
   EXPECT_THAT(plan.devices, Not(HasSubstr("inner.")));
+}
+
+/// Of "up to about 12.3G parameters".
+double MostParameters(const std::string& advice) {
+  const size_t at = advice.find("up to about ");
+  EXPECT_NE(at, std::string::npos) << advice;
+  return std::strtod(advice.c_str() + at + std::strlen("up to about "), nullptr) * 1e9;
+}
+
+TEST(PlanAdvice, ADeeperModelOfThatSizeStillFits) {
+  const auto deep = [](uint32_t layers) {
+    RunOptions run = Large(layers, CodecKind::kE3m0);
+    run.inner.activations = Activations::kKept;
+    run.inner.batch = 4;
+    return Plan(run);
+  };
+  uint32_t layers = 6;
+  const std::string advice = deep(layers).devices;
+  const std::string fits = advice.substr(0, advice.find(", up to"));
+  for (; static_cast<double>(deep(layers + 1).parameters) <= MostParameters(advice); ++layers) {
+    EXPECT_THAT(deep(layers + 1).devices, HasSubstr(fits + ",")) << layers + 1 << " layers; " << advice;
+  }
+  EXPECT_GT(layers, 6u) << "this test has looked at no deeper model: " << advice;
 }
 
 TEST(PlanAdvice, EncodersAreNotNeeded) {
