@@ -25,8 +25,9 @@ std::string LastPushText(const WorkerAccount& account) {
                          fragment.value());
 }
 
-std::string RanksText(uint32_t ranks) {
+std::string RanksText(WorkerRole role, uint32_t ranks) {
   if (ranks <= 1) return "";
+  if (role != WorkerRole::kTrainer) return absl::StrFormat(" with %d ranks", ranks);
   return absl::StrFormat(" with %d ranks: its contributions count up to %d times the tokens of one", ranks,
                          ranks);
 }
@@ -86,10 +87,11 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   core_.rejected_joins.Joined(call.worker);
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
   effects.members.push_back(call.worker);
-  effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
-                absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
-                                outcome.returning ? "is back" : "joined", RanksText(call.device.ranks)) +
-                    EarlyEndText(call, outcome, before));
+  effects.Event(
+      outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
+      absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
+                      outcome.returning ? "is back" : "joined", RanksText(call.role, call.device.ranks)) +
+          EarlyEndText(call, outcome, before));
   effects.rounds_changed = true;
   if (call.role == WorkerRole::kTrainer) {
     if (deserted) core_.training_time.Began(now);

@@ -23,8 +23,8 @@ namespace {
 constexpr char kPrefix[] = "atoll-ranks-";
 constexpr size_t kLetters = 6;  // that mkdtemp chooses
 constexpr char kFile[] = "store";
-constexpr off_t kReserved = 32 * 1024;  // bytes of the file: more than the addresses of 16 ranks take
-constexpr time_t kYoung = 60;           // seconds: its maker may be about to lock it
+constexpr off_t kReserved = 32768;  // bytes of the file: more than the addresses of 16 ranks take
+constexpr time_t kYoung = 60;       // seconds: its maker may be about to lock it
 
 /// Of a folder, not of what a link points to.
 FileDescriptor OpenFolder(const std::string& path) {

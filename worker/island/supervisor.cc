@@ -157,11 +157,16 @@ LineWriter::Options RankLines(const Logger& log) {
 }
 
 /// The supervisor's exit code, unless the island is to be started again after such an end.
-std::optional<int> CodeForGood(const LifeEnd& end, const Shutdown& shutdown) {
+std::optional<int> CodeForGood(const LifeEnd& end, const Shutdown& shutdown, const Logger& log) {
   if (!end.end.by_signal && end.end.code != kIslandBroken && end.end.code != kIslandRestart) {
     return end.end.code;
   }
   if (!shutdown.requested() && !end.end.WasOrdered()) return std::nullopt;
+  if (end.end.by_signal || end.end.code == kIslandBroken) {
+    log.Warning(
+        "asked to end, and lost a rank before it had drained: the next start repeats what is not pushed",
+        {{"rank", end.rank}, {"cause", end.Text()}});
+  }
   return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
 }
 
@@ -191,7 +196,7 @@ int SuperviseRanks(const SupervisorOptions& options, Shutdown& shutdown) {
     } else {
       has_lived = true;
       const LifeEnd end = life.Watch();
-      if (const std::optional<int> code = CodeForGood(end, shutdown)) return *code;
+      if (const std::optional<int> code = CodeForGood(end, shutdown, options.log)) return *code;
       if (end.end.code == kIslandRestart && !end.end.by_signal) continue;
       if (SteadyNow() - begin >= options.settled) restarts = 0;
       fields = {{"rank", end.rank}, {"cause", end.Text()}};

@@ -207,7 +207,8 @@ TEST_F(EarlyEnd, AnIslandThatGrowsIsTold) {
 TEST_F(EarlyEnd, IsNotSaidOfARunThatCountsRanks) {
   TestRun run(Options(16));
   EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin());
-  EXPECT_THAT(JoinOf(run, "evaluator", 8, WorkerRole::kEvaluator), IsOnlyAJoin());
+  EXPECT_THAT(JoinOf(run, "evaluator", 8, WorkerRole::kEvaluator),
+              testing::AllOf(IsOnlyAJoin(), testing::EndsWith(" with 8 ranks")));
   EXPECT_THAT(JoinOf(run, "b", 8), IsOnlyAJoin());
   EXPECT_THAT(JoinOf(run, "c", 1), IsOnlyAJoin()) << "a worker too many is no island";
   EXPECT_THAT(JoinOf(run, "d", 2), testing::HasSubstr("19 ranks are here"));
