@@ -70,6 +70,21 @@ void OnlyPushesAreSparse(const RunOptions& run, std::vector<std::string>& advice
                       std::string(CodecName(run.push_codec)), up, down, 100 * down / (up + down)));
 }
 
+/// Asynchronous: how much a contribution moves the parameters depends on how many workers make them. The
+/// number of workers at the start is only asked for where ranks are counted otherwise.
+void DelayCountsRanks(const RunOptions& run, std::vector<std::string>& advice) {
+  const uint32_t start = run.round.start_workers;
+  if (run.round.mode != RoundMode::kAsync || run.outer.optimizer != OuterOptimizerKind::kDelayedNesterov ||
+      run.outer.delay != run.workers || start == 0 || start >= run.workers) {
+    return;
+  }
+  advice.push_back(absl::StrFormat(
+      "outer.delay is %d, as run.workers, and round.start_workers is %d: if the %d workers are islands of "
+      "several ranks, set outer.delay: %d, the number of those who contribute; otherwise the run learns more "
+      "slowly than it should",
+      run.outer.delay, start, start, start));
+}
+
 }  // namespace
 
 double BitsPerValue(CodecKind kind) {
@@ -84,6 +99,7 @@ std::vector<std::string> ConfigAdvice(const RunOptions& run) {
   Vocabulary(run, advice);
   OneDirection(run, advice);
   OnlyPushesAreSparse(run, advice);
+  DelayCountsRanks(run, advice);
   return advice;
 }
 

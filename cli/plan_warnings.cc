@@ -11,6 +11,7 @@
 #include "common/human.h"
 #include "core/data_passes.h"
 #include "core/rank_limits.h"
+#include "protos/config/check_rounds.h"
 
 namespace atl {
 namespace {
@@ -69,6 +70,31 @@ std::optional<std::string> LostTime(const RunOptions& run, const RunPlan& plan) 
       100 * time.utilisation(), HumanDuration(Seconds(most.seconds)), most.what, most.remedy);
 }
 
+/// Settings that count contributions, of which an island makes one: the checks of a configuration take
+/// run.workers for their number.
+void IslandsAsWorkers(const RunOptions& run, uint64_t islands, std::vector<std::string>& warnings) {
+  const std::string make = absl::StrCat(Counted(islands, "island"), islands == 1 ? " makes " : " make ");
+  if (run.round.mode == RoundMode::kAsync && run.outer.optimizer == OuterOptimizerKind::kDelayedNesterov &&
+      run.outer.delay != islands) {
+    warnings.push_back(absl::StrFormat(
+        "each contribution moves the parameters by 1 / %d of its step (outer.delay), but an island makes one "
+        "contribution: set outer.delay: %d, or the run learns %s than it should",
+        run.outer.delay, islands, run.outer.delay > islands ? "more slowly" : "in larger steps"));
+  }
+  if (run.round.minimum > islands) {
+    warnings.push_back(absl::StrFormat(
+        "round.minimum is %d, but %sone contribution each: no round ever closes. Set round.minimum: %d",
+        run.round.minimum, make, islands));
+  }
+  const bool robust = run.merge.method != MergeMethod::kMean && run.merge.method != MergeMethod::kRda;
+  if (robust && islands < kFewestForRobust) {
+    warnings.push_back(
+        absl::StrFormat("merge.method protects against a wrong contribution only among %d or more, but %sone "
+                        "each: use mean or rda",
+                        kFewestForRobust, make));
+  }
+}
+
 /// Settings of the run and the coordinator that do not fit workers of several ranks.
 void RankWarnings(const RunOptions& run, const RunPlan& plan, std::vector<std::string>& warnings) {
   const uint64_t workers = plan.assumptions.workers;
@@ -87,6 +113,7 @@ void RankWarnings(const RunOptions& run, const RunPlan& plan, std::vector<std::s
         "waits until round.deadline_s, %s. Set round.start_workers: %d",
         run.round.start_workers, Counted(workers, "island"), HumanDuration(run.round.deadline), workers));
   }
+  IslandsAsWorkers(run, workers, warnings);
   if (ranks > kDefaultMaxRanks) {
     warnings.push_back(
         absl::StrFormat("a coordinator takes at most %d ranks in one worker by default: start it with "

@@ -121,9 +121,14 @@ class Together {
     if (workers > most) {
       Add("run.workers", absl::StrCat(workers, " is above limits.max_workers, which is ", most));
     }
-    if (shared && partitions != 0 && partitions < workers) {
-      Add("data.partitions", absl::StrCat(partitions, " is below run.workers, which is ", workers,
-                                          ": each worker needs one; 0 chooses enough"));
+    // Islands: run.workers counts their ranks, and each of them reads one partition.
+    const uint32_t start = config_.round().start_workers();
+    const bool fewer_start = start != 0 && start < workers;
+    const uint32_t readers = fewer_start ? start : workers;
+    if (shared && partitions != 0 && partitions < readers) {
+      Add("data.partitions",
+          absl::StrCat(partitions, " is below ", fewer_start ? "round.start_workers" : "run.workers",
+                       ", which is ", readers, ": each worker needs one; 0 chooses enough"));
     }
     if (config_.round().start_workers() > most) {
       Add("round.start_workers",

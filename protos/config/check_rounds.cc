@@ -11,9 +11,6 @@
 namespace atl {
 namespace {
 
-/// Robust merges need a majority of honest workers.
-constexpr uint32_t kFewestForRobust = 3;
-
 class Rounds {
  public:
   explicit Rounds(const v1::RunConfig& config) : config_(config), workers_(config.run().workers()) {

@@ -8,6 +8,9 @@
 
 namespace atl {
 
+/// Contributions that a robust merge needs, so that a majority is right when one is wrong.
+inline constexpr uint32_t kFewestForRobust = 3;
+
 /// Rules between merge.*, outer.*, round.mode and the number of workers. Call only if every field is valid by
 /// itself.
 std::vector<ConfigProblem> CheckRounds(const v1::RunConfig& config);

@@ -25,11 +25,18 @@ std::string LastPushText(const WorkerAccount& account) {
                          fragment.value());
 }
 
-std::string RanksText(WorkerRole role, uint32_t ranks) {
+std::string RanksText(WorkerRole role, uint32_t ranks, const RunOptions& run) {
   if (ranks <= 1) return "";
   if (role != WorkerRole::kTrainer) return absl::StrFormat(" with %d ranks", ranks);
-  return absl::StrFormat(" with %d ranks: its contributions count up to %d times the tokens of one", ranks,
-                         ranks);
+  std::string text = absl::StrFormat(
+      " with %d ranks: its contributions count up to %d times the tokens of one", ranks, ranks);
+  if (run.outer.optimizer == OuterOptimizerKind::kDelayedNesterov && run.outer.delay == run.workers) {
+    absl::StrAppendFormat(&text,
+                          "; outer.delay is %d, as run.workers, but is to be the number of islands: the run "
+                          "learns more slowly than it should",
+                          run.outer.delay);
+  }
+  return text;
 }
 
 }  // namespace
@@ -68,8 +75,11 @@ std::string MemberCalls::EarlyEndText(const JoinCall& call, const JoinOutcome& o
   return absl::StrFormat(
       "; %d ranks are here and run.workers is %d, so a round counts as %.3g rounds and the run ends before "
       "run.rounds (%d). run.workers counts all ranks: in a new run, set run.workers: %d and "
-      "round.start_workers to the number of islands; in this one, add rounds with 'atollctl run extend'",
-      ranks, run.workers, static_cast<double>(ranks) / run.workers, run.rounds, ranks);
+      "round.start_workers to the number of islands; in this one, for as many rounds of these ranks, "
+      "'atollctl "
+      "run extend %d'",
+      ranks, run.workers, static_cast<double>(ranks) / run.workers, run.rounds, ranks,
+      (uint64_t{run.rounds} * (ranks - run.workers) + run.workers - 1) / run.workers);
 }
 
 absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now, Effects& effects) {
@@ -87,11 +97,11 @@ absl::StatusOr<JoinReply> MemberCalls::Admit(const JoinCall& call, MonoTime now,
   core_.rejected_joins.Joined(call.worker);
   if (outcome.partition_from) effects.members.push_back(*outcome.partition_from);
   effects.members.push_back(call.worker);
-  effects.Event(
-      outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
-      absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
-                      outcome.returning ? "is back" : "joined", RanksText(call.role, call.device.ranks)) +
-          EarlyEndText(call, outcome, before));
+  effects.Event(outcome.returning ? EventKind::kWorkerReturned : EventKind::kWorkerJoined, call.worker,
+                absl::StrFormat("%s '%s' %s%s", std::string(WorkerRoleName(call.role)), call.worker,
+                                outcome.returning ? "is back" : "joined",
+                                RanksText(call.role, call.device.ranks, core_.configs.run())) +
+                    EarlyEndText(call, outcome, before));
   effects.rounds_changed = true;
   if (call.role == WorkerRole::kTrainer) {
     if (deserted) core_.training_time.Began(now);

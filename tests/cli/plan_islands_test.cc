@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_join.h"
+#include "cli/config_advice.h"
 #include "cli/plan.h"
 #include "common/human.h"
 #include "gmock/gmock.h"
@@ -115,6 +116,35 @@ TEST(PlanIslands, TheFirstRoundWaitsForIslands) {
                           "round.start_workers: 2"));
   run.round.mode = RoundMode::kAsync;
   EXPECT_THAT(Plan(run, {.ranks = 8}).warnings, IsEmpty()) << "no round gathers workers";
+}
+
+TEST(PlanIslands, AnAsynchronousStepIsDividedByIslands) {
+  RunOptions run = Islands();
+  run.round.mode = RoundMode::kAsync;
+  run.outer.optimizer = OuterOptimizerKind::kDelayedNesterov;
+  run.outer.delay = 16;
+  EXPECT_THAT(absl::StrJoin(Plan(run, {.ranks = 8}).warnings, "\n"),
+              AllOf(HasSubstr("each contribution moves the parameters by 1 / 16 of its step (outer.delay)"),
+                    HasSubstr("set outer.delay: 2, or the run learns more slowly")));
+  EXPECT_THAT(ConfigAdvice(run), ElementsAre(HasSubstr("set outer.delay: 2")));
+  EXPECT_THAT(absl::StrJoin(Plan(run, {.workers = 32, .ranks = 8}).warnings, "\n"),
+              HasSubstr("in larger steps"));
+  run.outer.delay = 2;
+  EXPECT_THAT(Plan(run, {.ranks = 8}).warnings, IsEmpty());
+  EXPECT_THAT(ConfigAdvice(run), IsEmpty());
+}
+
+TEST(PlanIslands, MinimumAndMergeCountIslands) {
+  RunOptions run = Islands();
+  run.round.minimum = 3;
+  run.merge.method = MergeMethod::kMedian;
+  EXPECT_THAT(
+      Plan(run, {.ranks = 8}).warnings,
+      ElementsAre("round.minimum is 3, but 2 islands make one contribution each: no round ever closes. "
+                  "Set round.minimum: 2",
+                  "merge.method protects against a wrong contribution only among 3 or more, but 2 "
+                  "islands make one each: use mean or rda"));
+  EXPECT_THAT(Plan(run, {.ranks = 4}).warnings, IsEmpty()) << "four islands";
 }
 
 TEST(PlanIslands, MoreRanksThanTheCoordinatorTakesByDefault) {

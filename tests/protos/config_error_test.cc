@@ -166,6 +166,12 @@ TEST(ConfigErrorTest, FieldsThatContradictEachOther) {
   EXPECT_EQ(ErrorOf(Sample("bytes", "bytes\n  partitions: 3")),
             "s.yaml:14: data.partitions: 3 is below run.workers, which is 4: each worker needs one; 0 "
             "chooses enough");
+  const std::string islands = Sample("bytes", "bytes\n  partitions: 2");
+  EXPECT_TRUE(ParseRunConfig(islands + "round: {start_workers: 2}\n", "s.yaml").ok());
+  EXPECT_EQ(
+      ErrorOf(islands + "round: {start_workers: 3}\n"),
+      "s.yaml:14: data.partitions: 2 is below round.start_workers, which is 3: each worker needs one; 0 "
+      "chooses enough");
   EXPECT_EQ(ErrorOf(SampleAnd("limits: {max_workers: 3}\n")),
             "s.yaml:3: run.workers: 4 is above limits.max_workers, which is 3");
   EXPECT_EQ(ErrorOf(SampleAnd("round: {start_workers: 2000}\n")),

@@ -189,12 +189,24 @@ TEST_F(EarlyEnd, IsSaidWithTheFactorAndTheRemedyOncePerIsland) {
                   "; 8 ranks are here and run.workers is 2, so a round counts as 4 rounds and the run ends "
                   "before run.rounds (100). run.workers counts all ranks: in a new run, set "
                   "run.workers: 8 and round.start_workers to the number of islands; in this one, "
-                  "add rounds with 'atollctl run extend'"));
+                  "for as many rounds of these ranks, 'atollctl run extend 300'"));
   EXPECT_THAT(JoinOf(run, "b", 8),
               testing::HasSubstr("16 ranks are here and run.workers is 2, so a round counts as 8 rounds"));
   EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "it was told";
   ASSERT_TRUE(run.Restart().ok());
   EXPECT_THAT(JoinOf(run, "a", 8), IsOnlyAJoin()) << "in an earlier life of the coordinator";
+}
+
+TEST_F(EarlyEnd, AnIslandOfAnAsynchronousRunIsToldWhatTheDelayCounts) {
+  CoordinatorOptions options = Options(16);
+  options.run.outer.optimizer = OuterOptimizerKind::kDelayedNesterov;
+  options.run.outer.delay = 16;
+  TestRun run(options);
+  EXPECT_THAT(JoinOf(run, "a", 8),
+              testing::HasSubstr("outer.delay is 16, as run.workers, but is to be the number of islands"));
+  options.run.outer.delay = 2;
+  TestRun fits(options);
+  EXPECT_THAT(JoinOf(fits, "a", 8), testing::Not(testing::HasSubstr("outer.delay")));
 }
 
 TEST_F(EarlyEnd, AnIslandThatGrowsIsTold) {
