@@ -112,8 +112,22 @@ def freeze_early(run, tokens, complaints, asked_to_end):
         island.wait()
         return
     print(f"rank 0 frozen at its start: ended after {time.monotonic() - begin:.1f} s with code {code}", flush=True)
+    if asked_to_end and code not in (8, 130):
+        complaints.append(f"rank 0 frozen at its start, and SIGTERM: exit code {code}: {run.worker_log_end('w0')}")
     if not asked_to_end and (code != 3 or "giving up" not in run.log("w0")[logged:]):
         complaints.append(f"rank 0 frozen at its start: exit code {code}: {run.worker_log_end('w0')}")
+
+
+def stop_with_a_frozen_rank(run, tokens, complaints):
+    begin, logged = run.head(), len(run.log("w0"))
+    island = run.start_island("w0", tokens, 2, "--rank-timeout", "4", "--drain-seconds", "2")
+    run.await_version(begin + 2)
+    os.kill(children(island.pid)[1], signal.SIGSTOP)
+    island.terminate()
+    code = island.wait(BOUND_S)
+    said = run.log("w0")[logged:]
+    if code != 8 or "lost a rank before it had drained" not in said:
+        complaints.append(f"SIGTERM with a frozen rank: exit code {code}: {run.worker_log_end('w0')}")
 
 
 def lose_a_rank_without_temporary_files(run, tokens, complaints, temporary):
@@ -195,6 +209,7 @@ def measure(folder, programs):
                 stop_early(run, tokens, complaints, rank, moment)
         stop_all_at_once(run, tokens, complaints)
         stop_with_an_unread_log(run, tokens, complaints)
+        stop_with_a_frozen_rank(run, tokens, complaints)
         lose_a_rank_without_temporary_files(run, tokens, complaints, folder / "temporary")
         end_below_a_parent_that_ignores_its_children(run, tokens, complaints)
         for asked_to_end in (False, True):

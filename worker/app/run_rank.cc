@@ -52,18 +52,26 @@ std::string HostName() {
 /// otherwise, and what this life has done since the last saved state is done again by the next one.
 class Emergency {
  public:
-  explicit Emergency(const Logger& log) : log_(log) {}
+  /// `asked_to_end`: by a signal, after which nobody of ours starts this rank again.
+  Emergency(const Logger& log, std::function<bool()> asked_to_end)
+      : log_(log), asked_to_end_(std::move(asked_to_end)) {}
 
   void Exit(const absl::Status& cause) const {
     // A link may say which rank it was, where a collective says only that a connection has ended.
     if (!absl::IsUnavailable(cause)) SleepThisThread(kNamesTheRank);
-    log_.Error(absl::StrCat(std::string(cause.message()), "; this rank ends, so that all ranks start again"));
+    const bool asked = asked_to_end_();
+    log_.Error(absl::StrCat(std::string(cause.message()),
+                            asked
+                                ? "; this rank was asked to end and ends; the next start repeats what it has "
+                                  "not pushed"
+                                : "; this rank ends, so that all ranks start again"));
     log_.Flush();
-    std::_Exit(kIslandBroken);
+    std::_Exit(asked ? ToInt(ExitCode::kUncounted) : kIslandBroken);
   }
 
  private:
   const Logger log_;
+  const std::function<bool()> asked_to_end_;
 };
 
 /// Says why LibTorch ends this process, as long as this object lives. LibTorch 1.13 watches the store on a
@@ -291,7 +299,8 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
   WorkerFlags flags = given;
   flags.device = *device;
   flags.threads = ThreadsOfRank(given.threads, HardwareOf("cpu").default_threads, place);
-  const Emergency emergency(log);
+  // Below a supervisor, its exit code tells.
+  const Emergency emergency(log, [&] { return !place.supervised && (*shutdown)->requested(); });
   std::function<bool()> asked_to_end = [&] { return (*shutdown)->requested(); };
   if (place.supervised) {
     // Ranks of one supervisor come together within seconds and then drain, so that the worker ends with 0.

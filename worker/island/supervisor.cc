@@ -167,6 +167,7 @@ std::optional<int> CodeForGood(const LifeEnd& end, const Shutdown& shutdown, con
         "asked to end, and lost a rank before it had drained: the next start repeats what is not pushed",
         {{"rank", end.rank}, {"cause", end.Text()}});
   }
+  if (!end.end.by_signal && end.end.code == kIslandBroken) return ToInt(ExitCode::kUncounted);
   return end.end.by_signal ? 128 + end.end.code : ToInt(ExitCode::kInterrupted);
 }
 
