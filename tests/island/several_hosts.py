@@ -3,12 +3,14 @@
 
 First the processes get torchrun's variables, rank 0 hosting the store; then real torchrun starts them, whose agent hosts the
 store; then --island names the place. One rank's process is killed each time. It must show: versions are published, the other
-rank ends by itself within the timeout and names the lost rank, and started again they go on as the same worker.
+rank ends by itself within the timeout and names the lost rank, and started again they go on as the same worker. A process that
+comes back before its loss is noticed waits for that.
 
 Usage: several_hosts.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -76,6 +78,33 @@ def lose_one(run, complaints, start, lost, what, look=lambda: None):
                 rank.wait()
 
 
+def come_back_early(run, complaints, start):
+    """The host of rank 1 is gone without a goodbye, and its next process comes before rank 0 has noticed: it waits for the
+    next life of the island."""
+    begin, logged = run.head(), len(run.log("rank1"))
+    ranks = [start(0), start(1)]
+    run.await_version(begin + 2, PATIENCE_S)
+    os.kill(ranks[1].pid, signal.SIGSTOP)
+    gone = ranks[1]
+    ranks[1] = start(1)
+    try:
+        code = ranks[0].wait(TIMEOUT_S + 30)
+        ranks[0] = start(0)
+        begin = run.head()
+        run.await_version(begin + 2, PATIENCE_S)
+        if code != 75 or ranks[1].poll() is not None or "waits for rank 0" not in run.log("rank1")[logged:]:
+            complaints.append(f"a rank that comes back early: rank 0 had exited with {code}; {run.log('rank1')[logged:][-2000:]}")
+        ranks[0].terminate()
+        codes = [rank.wait(60) for rank in ranks]
+        if codes != [0, 0]:
+            complaints.append(f"a rank that comes back early: SIGTERM ends the ranks with {codes}")
+    finally:
+        for rank in (gone, *ranks):
+            if rank.poll() is None:
+                rank.kill()
+                rank.wait()
+
+
 STORE = "import torch.distributed as d; d.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)"
 
 
@@ -123,6 +152,9 @@ def measure(folder, programs):
         lose_one(run, complaints, lambda rank: run.start_rank(tokens, rank, "--island", f"127.0.0.1:{other}", "--rank", str(rank),
                                                               "--world-size", "2", "--metrics-listen", metrics, "--ready-file", ready),
                  1, "--island", lambda: check_served(complaints, metrics, ready))
+        other = free_port()
+        come_back_early(run, complaints, lambda rank: run.start_rank(tokens, rank, "--island", f"127.0.0.1:{other}", "--rank", str(rank),
+                                                                     "--world-size", "2"))
         with_real_torchrun(run, complaints, tokens)
         names = set(run.workers() or {})
         if names != {"w0"}:
