@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/digest.h"
+#include "common/json_integer.h"
 #include "common/status.h"
 
 namespace atl {
@@ -20,9 +21,9 @@ absl::StatusOr<TokenRecord> DecodeToken(const json& object) {
   token.id = object.value("id", std::string());
   token.name = object.value("name", std::string());
   token.sha256 = object.value("sha256", std::string());
-  token.created_unix_ns = object.value("created_unix_ns", int64_t{0});
-  token.expires_unix_ns = object.value("expires_unix_ns", int64_t{0});
-  token.revoked_unix_ns = object.value("revoked_unix_ns", int64_t{0});
+  token.created_unix_ns = JsonInteger<int64_t>(object, "created_unix_ns", 0);
+  token.expires_unix_ns = JsonInteger<int64_t>(object, "expires_unix_ns", 0);
+  token.revoked_unix_ns = JsonInteger<int64_t>(object, "revoked_unix_ns", 0);
   token.created_by = object.value("created_by", std::string());
   const std::optional<Role> role = ParseRole(object.value("role", std::string()));
   if (!role) return absl::DataLossError(absl::StrFormat("token '%s' has an unknown role", token.id));
@@ -34,7 +35,7 @@ absl::StatusOr<TokenRecord> DecodeToken(const json& object) {
 }
 
 absl::StatusOr<std::vector<TokenRecord>> Decode(const json& file) {
-  if (file.value("format", 0) != kFormat) {
+  if (JsonInteger(file, "format", 0) != kFormat) {
     return absl::DataLossError(absl::StrFormat("does not have format %d", kFormat));
   }
   std::vector<TokenRecord> tokens;
@@ -67,7 +68,7 @@ std::string EncodeTokens(const std::vector<TokenRecord>& tokens) {
 absl::StatusOr<std::vector<TokenRecord>> DecodeTokens(std::string_view text) {
   try {
     return Decode(json::parse(text));
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     return absl::DataLossError(
         absl::StrFormat("is damaged: it is not the JSON that was written (%s)", error.what()));
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "common/json_integer.h"
 
 namespace atl {
 namespace {
@@ -26,17 +27,17 @@ json EncodeRound(const RoundSummaryView& round) {
 
 RoundSummaryView DecodeRound(const json& object) {
   RoundSummaryView round;
-  round.fragment = FragmentId(object.value("fragment", 0U));
-  round.version = Version(object.value("version", uint64_t{0}));
-  round.contributions = object.value("contributions", 0U);
+  round.fragment = FragmentId(JsonInteger<uint32_t>(object, "fragment", 0));
+  round.version = Version(JsonInteger<uint64_t>(object, "version", 0));
+  round.contributions = JsonInteger<uint32_t>(object, "contributions", 0);
   round.train_loss = object.value("train_loss", 0.0);
-  round.tokens = object.value("tokens", uint64_t{0});
-  round.committed_tokens = object.value("committed_tokens", uint64_t{0});
+  round.tokens = JsonInteger<uint64_t>(object, "tokens", 0);
+  round.committed_tokens = JsonInteger<uint64_t>(object, "committed_tokens", 0);
   round.open_seconds = object.value("open_seconds", 0.0);
   round.commit_seconds = object.value("commit_seconds", 0.0);
-  round.payload_bytes = object.value("payload_bytes", uint64_t{0});
+  round.payload_bytes = JsonInteger<uint64_t>(object, "payload_bytes", 0);
   round.close_reason = object.value("close_reason", std::string());
-  round.closed_unix_ns = object.value("closed_unix_ns", int64_t{0});
+  round.closed_unix_ns = JsonInteger<int64_t>(object, "closed_unix_ns", 0);
   round.epsilon = object.value("epsilon", 0.0);
   return round;
 }
@@ -55,29 +56,29 @@ json EncodeEvaluation(const EvaluationView& evaluation) {
 }
 
 EvaluationView DecodeEvaluation(const json& object) {
-  EvaluationView evaluation{.version = Version(object.value("version", uint64_t{0})),
+  EvaluationView evaluation{.version = Version(JsonInteger<uint64_t>(object, "version", 0)),
                             .loss = object.value("loss", 0.0),
-                            .tokens = object.value("tokens", uint64_t{0})};
+                            .tokens = JsonInteger<uint64_t>(object, "tokens", 0)};
   for (const json& score : object.value("tasks", json::array())) {
     evaluation.tasks.push_back({.task = score.value("task", std::string()),
                                 .metric = score.value("metric", std::string()),
                                 .value = score.value("value", 0.0),
                                 .standard_error = score.value("standard_error", 0.0),
-                                .questions = score.value("questions", uint64_t{0})});
+                                .questions = JsonInteger<uint64_t>(score, "questions", 0)});
   }
   return evaluation;
 }
 
 EventView DecodeObject(const json& object) {
   EventView event;
-  event.sequence = object.at("sequence").get<uint64_t>();
-  event.unix_ns = object.value("unix_ns", int64_t{0});
-  event.kind = static_cast<EventKind>(object.value("kind", 0U));
+  event.sequence = JsonInteger<uint64_t>(object.at("sequence"));
+  event.unix_ns = JsonInteger<int64_t>(object, "unix_ns", 0);
+  event.kind = static_cast<EventKind>(JsonInteger<uint32_t>(object, "kind", 0));
   event.message = object.value("message", std::string());
   event.worker = object.value("worker", std::string());
   event.trace_id = object.value("trace_id", std::string());
-  event.fragment = FragmentId(object.value("fragment", 0U));
-  event.version = Version(object.value("version", uint64_t{0}));
+  event.fragment = FragmentId(JsonInteger<uint32_t>(object, "fragment", 0));
+  event.version = Version(JsonInteger<uint64_t>(object, "version", 0));
   if (const auto it = object.find("round"); it != object.end()) event.round = DecodeRound(*it);
   if (const auto it = object.find("evaluation"); it != object.end()) {
     event.evaluation = DecodeEvaluation(*it);
@@ -109,7 +110,7 @@ absl::StatusOr<EventView> DecodeEvent(std::string_view bytes) {
   }
   try {
     return DecodeObject(object);
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     return absl::DataLossError(absl::StrFormat("an event in the store cannot be read: %s", error.what()));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/json_integer.h"
 #include "nlohmann/json.hpp"
 #include "server/launch/launch_command.h"
 
@@ -32,7 +33,7 @@ absl::StatusOr<T> Parsed(const std::string& text, const char* what,
   }
   try {
     return read(object);
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the API server's answer is not a %s: %s", what, std::string(error.what())));
   }
@@ -121,7 +122,7 @@ absl::StatusOr<Pod> ParsePod(const std::string& text, const std::string& set, co
 
 absl::StatusOr<uint32_t> ParseReplicas(const std::string& text) {
   return Parsed<uint32_t>(text, "Scale", [](const json& object) {
-    return Child(object, "spec").value("replicas", 0U);  // 0 is left out by the server
+    return JsonInteger<uint32_t>(Child(object, "spec"), "replicas", 0);  // 0 is left out by the server
   });
 }
 

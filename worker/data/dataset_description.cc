@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/digest.h"
+#include "common/json_integer.h"
 
 namespace atl {
 namespace {
@@ -24,10 +25,10 @@ Json EntryToJson(const TokenFileEntry& entry) {
 
 TokenFileEntry EntryFromJson(const Json& json) {
   return {.name = json.at("name").get<std::string>(),
-          .tokens = json.at("tokens").get<uint64_t>(),
+          .tokens = JsonInteger<uint64_t>(json.at("tokens")),
           .sha256 = json.at("sha256").get<std::string>(),
-          .first = json.value("first", uint64_t{0}),
-          .file_tokens = json.value("file_tokens", uint64_t{0})};
+          .first = JsonInteger<uint64_t>(json, "first", 0),
+          .file_tokens = JsonInteger<uint64_t>(json, "file_tokens", 0)};
 }
 
 absl::Status IsAMixture(const std::string& path, const Json& parts) {
@@ -67,12 +68,12 @@ absl::StatusOr<DatasetDescription> DescriptionFromJson(const std::string& path, 
     const Json json = Json::parse(text);
     if (json.contains("mixture")) return IsAMixture(path, json.at("mixture"));
     description.tokenizer = json.at("tokenizer").get<std::string>();
-    description.vocabulary = json.at("vocabulary").get<uint32_t>();
-    if (json.contains("end_of_text")) description.end_of_text = json.at("end_of_text").get<TokenId>();
+    description.vocabulary = JsonInteger<uint32_t>(json.at("vocabulary"));
+    if (json.contains("end_of_text")) description.end_of_text = JsonInteger<TokenId>(json.at("end_of_text"));
     for (const Json& entry : json.at("train")) description.train.push_back(EntryFromJson(entry));
     description.validation = EntryFromJson(json.at("validation"));
     description.fingerprint = json.at("fingerprint").get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset description ", path, ": ", error.what(),
                      "; run 'atoll-data tokenize' or 'atoll-data adopt' again"));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/digest.h"
+#include "common/json_integer.h"
 #include "core/mixture_order.h"
 
 namespace atl {
@@ -27,9 +28,9 @@ Json PartToJson(const MixturePart& part) {
 
 MixturePart PartFromJson(const Json& json) {
   return {.folder = json.at("folder").get<std::string>(),
-          .weight = json.at("weight").get<uint32_t>(),
-          .train_tokens = json.at("train_tokens").get<uint64_t>(),
-          .held_out_tokens = json.at("held_out_tokens").get<uint64_t>(),
+          .weight = JsonInteger<uint32_t>(json.at("weight")),
+          .train_tokens = JsonInteger<uint64_t>(json.at("train_tokens")),
+          .held_out_tokens = JsonInteger<uint64_t>(json.at("held_out_tokens")),
           .fingerprint = json.at("fingerprint").get<std::string>()};
 }
 
@@ -74,11 +75,11 @@ absl::StatusOr<std::optional<MixtureDescription>> MixtureFromJson(const std::str
   MixtureDescription mixture;
   try {
     mixture.tokenizer = json.at("tokenizer").get<std::string>();
-    mixture.vocabulary = json.at("vocabulary").get<uint32_t>();
-    if (json.contains("end_of_text")) mixture.end_of_text = json.at("end_of_text").get<TokenId>();
+    mixture.vocabulary = JsonInteger<uint32_t>(json.at("vocabulary"));
+    if (json.contains("end_of_text")) mixture.end_of_text = JsonInteger<TokenId>(json.at("end_of_text"));
     for (const Json& part : json.at("mixture")) mixture.parts.push_back(PartFromJson(part));
     mixture.fingerprint = json.at("fingerprint").get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     return WrongMixture(path, error.what());
   }
   const absl::Status checked = CheckMixture(path, mixture);

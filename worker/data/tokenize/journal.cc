@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/json_integer.h"
 #include "common/status.h"
 
 namespace atl {
@@ -40,21 +41,22 @@ absl::StatusOr<Journal> ReadJournal(const std::string& folder) {
   Journal journal;
   try {
     const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kVersion) return absl::NotFoundError("a journal of another version");
+    if (JsonInteger<int>(json.at("version")) != kVersion)
+      return absl::NotFoundError("a journal of another version");
     journal.job = json.at("job").get<std::string>();
-    journal.inputs = json.at("inputs").get<uint64_t>();
+    journal.inputs = JsonInteger<uint64_t>(json.at("inputs"));
     journal.inputs_digest = json.at("inputs_digest").get<std::string>();
     for (const Json& bucket : json.at("buckets")) {
-      journal.spool.buckets.push_back({.tokens = bucket.at(0).get<uint64_t>(),
-                                       .documents = bucket.at(1).get<uint64_t>(),
-                                       .tokens_crc32c = bucket.at(2).get<uint32_t>(),
-                                       .index_crc32c = bucket.at(3).get<uint32_t>()});
+      journal.spool.buckets.push_back({.tokens = JsonInteger<uint64_t>(bucket.at(0)),
+                                       .documents = JsonInteger<uint64_t>(bucket.at(1)),
+                                       .tokens_crc32c = JsonInteger<uint32_t>(bucket.at(2)),
+                                       .index_crc32c = JsonInteger<uint32_t>(bucket.at(3))});
     }
-    journal.spool.documents = json.at("documents").get<uint64_t>();
-    journal.spool.tokens = json.at("tokens").get<uint64_t>();
-    journal.skipped_lines = json.at("skipped_lines").get<uint64_t>();
-    journal.skipped_bytes = json.at("skipped_bytes").get<uint64_t>();
-  } catch (const nlohmann::json::exception& error) {
+    journal.spool.documents = JsonInteger<uint64_t>(json.at("documents"));
+    journal.spool.tokens = JsonInteger<uint64_t>(json.at("tokens"));
+    journal.skipped_lines = JsonInteger<uint64_t>(json.at("skipped_lines"));
+    journal.skipped_bytes = JsonInteger<uint64_t>(json.at("skipped_bytes"));
+  } catch (const std::exception& error) {
     return absl::NotFoundError(absl::StrCat("a damaged journal: ", error.what()));
   }
   return journal;
