@@ -76,6 +76,15 @@ absl::StatusOr<AnnouncedPlace> ParseAnnounced(const IslandPlace& place, const st
   return AnnouncedPlace{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
 
+/// Whether a try to reach the store found a program that closed the connection: newer LibTorches greet the
+/// store as they connect.
+bool WasClosed(const absl::Status& tried) {
+  for (const char* const said : {"reset by peer", "Broken pipe", "likely closed"}) {
+    if (absl::StrContains(tried.message(), said)) return true;
+  }
+  return false;
+}
+
 /// c10d says of a name that nobody knows that the socket has timed out.
 absl::StatusOr<std::shared_ptr<RankStore>> OpenNamed(const RankStoreOptions& options) {
   if (options.file.empty()) ATOLL_RETURN_IF_ERROR(CheckHostName(options.host));
@@ -128,6 +137,7 @@ absl::Status Island::OpenStore() {
   const std::string waits_for = place.hosts_store ? "its own address" : "rank 0";
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says = SteadyNow();
+  absl::Status answered;
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait(waits_for));
     auto opened = OpenNamed(store);
@@ -136,7 +146,9 @@ absl::Status Island::OpenStore() {
       return absl::OkStatus();
     }
     if (absl::IsAlreadyExists(opened.status())) return opened.status();
-    if (SteadyNow() >= deadline) return NoStore(opened.status());
+    // The last try may have found it too busy to take a connection.
+    if (WasClosed(opened.status())) answered = opened.status();
+    if (SteadyNow() >= deadline) return NoStore(answered.ok() ? opened.status() : answered);
     // A name of a cluster's DNS may come seconds after the pod that has it.
     if (SteadyNow() >= says) {
       options_.log.Info("waits for " + waits_for,
@@ -156,8 +168,7 @@ absl::Status Island::NoStore(const absl::Status& cause) const {
                         "that means this host everywhere (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
                         at, ToSeconds(patience()), std::string(cause.message())));
   }
-  // Newer LibTorches greet the store as they connect, and an answer that is none looks like a missing rank 0.
-  if (absl::StrContains(cause.message(), "reset by peer")) {
+  if (WasClosed(cause)) {
     return absl::UnavailableError(NotTheStore(options_.place, std::string(cause.message())));
   }
   return absl::DeadlineExceededError(absl::StrFormat(
