@@ -301,7 +301,7 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
 absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
   // Rank 0 listens until all ranks are there. When one of them comes back before its loss is noticed, the
   // port is closed, and the next life has another one, mostly in another store.
-  const MonoTime deadline = SteadyNow() + 2 * options_.timeout;
+  const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow();
   auto announced = AddressOfFirst();
   while (true) {
