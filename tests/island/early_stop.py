@@ -130,6 +130,14 @@ def stop_with_a_frozen_rank(run, tokens, complaints):
         complaints.append(f"SIGTERM with a frozen rank: exit code {code}: {run.worker_log_end('w0')}")
 
 
+def go_on_and_drain(run, complaints, island, what):
+    run.await_version(run.head() + 2)
+    island.terminate()
+    code = island.wait(BOUND_S)
+    if code != 0:
+        complaints.append(f"{what}: exit code {code}: {run.worker_log_end('w0')}")
+
+
 def lose_a_rank_without_temporary_files(run, tokens, complaints, temporary):
     """The folder for temporary files is away when the ranks are to start again: the supervisor tries again."""
     begin, logged = run.head(), len(run.log("w0"))
@@ -142,11 +150,7 @@ def lose_a_rank_without_temporary_files(run, tokens, complaints, temporary):
     os.kill(children(island.pid)[1], signal.SIGKILL)
     run.wait_for(lambda: f"making the folder {temporary}" in run.log("w0")[logged:], BOUND_S, "a line that names the folder that is away")
     temporary.with_name("away").rename(temporary)
-    run.await_version(run.head() + 2)
-    island.terminate()
-    code = island.wait(BOUND_S)
-    if code != 0:
-        complaints.append(f"no folder for temporary files for a while: exit code {code}: {run.worker_log_end('w0')}")
+    go_on_and_drain(run, complaints, island, "no folder for temporary files for a while")
 
 
 def end_below_a_parent_that_ignores_its_children(run, tokens, complaints):
@@ -158,11 +162,7 @@ def end_below_a_parent_that_ignores_its_children(run, tokens, complaints):
     logged = len(run.log("w0"))
     os.kill(children(island.pid)[1], signal.SIGKILL)
     run.wait_for(lambda: "a rank is lost" in run.log("w0")[logged:], BOUND_S, "the loss of a rank to be noticed")
-    run.await_version(run.head() + 2)
-    island.terminate()
-    code = island.wait(BOUND_S)
-    if code != 0:
-        complaints.append(f"below a parent that ignores SIGCHLD: exit code {code}: {run.worker_log_end('w0')}")
+    go_on_and_drain(run, complaints, island, "below a parent that ignores SIGCHLD")
 
 
 def stop_with_an_unread_log(run, tokens, complaints):
