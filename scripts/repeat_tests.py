@@ -2,17 +2,20 @@
 """Runs the tests repeatedly and counts how often each one fails.
 
 Every ctest entry of a build folder runs several times: entries with threads, processes or clocks 50 times under a load, the
-others 5 times without a load. The counts are in a JSON file. The next call continues them, so a long suite can run in parts:
+others 5 times without a load. The counts are in a JSON file. The next call continues them, so a long suite can run in parts,
+on several machines if the file is taken along:
 
   scripts/repeat_tests.py --minutes 55                 repeat this command until it exits with 0 or 1
   scripts/repeat_tests.py --report                     print the table so far
   scripts/repeat_tests.py --tests byzantine --times 20 run some tests 20 times
+  scripts/repeat_tests.py --forget '^drain$'           start new counts for tests that a change concerns
 
-The entry with the most missing runs is next, so the first part already includes every test. The output of a failed run is
-stored next to the counts. Another revision of the sources starts new counts.
+Every entry runs twice first. Then the entry whose missing runs take the least time is next, so that early parts complete most
+entries. The output of a failed run is stored in the build folder. Counts of several revisions are added up; the file lists the
+revisions.
 
-Loads: build (compiles the sources of the build folder and discards the output, one compiler per processor; the default), spin
-(one busy process per processor), none, or any other shell command, which is restarted when it ends.
+Loads: build (compiles the sources of the build folder and discards the output; the default), spin (busy processes), none, or any
+other shell command, which is restarted when it ends. Tests that must run alone run alone, but not without the load.
 
 Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, 3 the time is up and runs are missing.
 """
@@ -34,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Labels of tests that compute and do nothing else: no thread, no process of ours, no clock. Every other test is timed.
 PURE = {"core", "protos", "style", "packaging", "data", "torch"}
 TIMED_TIMES, PURE_TIMES = 50, 5
+FIRST_TIMES = 2  # runs of every test before any test gets more
 FIRST_GUESS_S = 60  # for a run whose duration is not known yet
 RESULTS = ("passed", "failed", "skipped")
 
@@ -48,7 +52,7 @@ def entries_of(build):
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         labels = set(properties.get("LABELS", []))
         entries[test["name"]] = {"kind": "pure" if labels & PURE and "integration" not in labels else "timed",
-                                 "serial": bool(properties.get("RUN_SERIAL")), "labels": labels}
+                                 "serial": bool(properties.get("RUN_SERIAL")) or "timed" in labels, "labels": labels}
     return entries
 
 
@@ -60,18 +64,25 @@ def revision():
 
 
 class Record:
-    """The counts, on disk after every run."""
+    """The counts, on disk after every run, and the folder for the outputs of failed runs."""
 
-    def __init__(self, path, fresh):
-        self.path, self.lock = pathlib.Path(path), threading.Lock()
-        self.data = {"revision": revision(), "tests": {}}
+    def __init__(self, path, failures, fresh):
+        self.path, self.failures, self.lock = pathlib.Path(path), pathlib.Path(failures), threading.Lock()
+        self.data = {"revisions": [], "tests": {}}
         if self.path.exists() and not fresh:
-            kept = json.loads(self.path.read_text())
-            if kept["revision"] == self.data["revision"]:
-                self.data = kept
-            else:
-                print(f"repeat_tests: {self.path} is of revision {kept['revision'][:12]}; starting new counts")
-                self.path.rename(self.path.with_suffix(f".{kept['revision'][:12]}.json"))
+            self.data = json.loads(self.path.read_text())
+
+    def begin(self):
+        """Names the revision whose runs follow."""
+        if revision() not in self.data["revisions"]:
+            self.data["revisions"].append(revision())
+
+    def forget(self, pattern):
+        forgotten = [name for name in self.data["tests"] if re.search(pattern, name)]
+        for name in forgotten:
+            del self.data["tests"][name]
+        self.save()
+        return forgotten
 
     def of(self, name):
         return self.data["tests"].setdefault(name, {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0, "failures": []})
@@ -90,25 +101,25 @@ class Record:
             test[result] += 1
             test["seconds"] = round(test["seconds"] + seconds, 3)
             if result == "failed":
-                folder = self.path.with_suffix(".failures")
-                folder.mkdir(parents=True, exist_ok=True)
-                log = folder / f"{name}.{self.runs(name)}.log"
-                log.write_text(output)
-                test["failures"].append(str(log))
+                self.failures.mkdir(parents=True, exist_ok=True)
+                log = f"{name}.{self.runs(name)}.log"
+                (self.failures / log).write_text(output)
+                test["failures"].append(log)
             self.save()
 
     def save(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(self.data, indent=1, sort_keys=True) + "\n")
+        tests = ",\n".join(f"  {json.dumps(name)}: {json.dumps(test)}" for name, test in sorted(self.data["tests"].items()))
+        partial.write_text(f'{{"revisions": {json.dumps(self.data["revisions"])},\n "tests": {{\n{tests}\n}}}}\n')
         partial.replace(self.path)
 
 
 class Load:
     """What runs beside the tests while it is on."""
 
-    def __init__(self, what, build):
-        self.what, self.ended, self.threads, self.processes = what, threading.Event(), [], set()
+    def __init__(self, what, build, count):
+        self.what, self.count, self.ended, self.threads, self.processes = what, count, threading.Event(), [], set()
         self.lock, self.commands = threading.Lock(), None
         if what == "build":
             self.commands = itertools.cycle(self.compilers(build))
@@ -148,7 +159,7 @@ class Load:
 
     def __enter__(self):
         if self.what != "none":
-            count = os.cpu_count() if self.what in ("spin", "build") else 1
+            count = self.count if self.what in ("spin", "build") else 1
             self.threads = [threading.Thread(target=self.keep_busy, daemon=True) for _ in range(count)]
             for thread in self.threads:
                 thread.start()
@@ -200,7 +211,10 @@ def parse():
     parser.add_argument("--exclude", default="", metavar="REGEX", help="skip tests whose names or labels match")
     parser.add_argument("--times", type=int, help="runs of every test, instead of 50 and 5")
     parser.add_argument("--load", default="build", help="load for the timed tests: build, spin, none or a shell command")
+    parser.add_argument("--load-jobs", type=int, default=os.cpu_count(), metavar="N",
+                        help="number of compilers or busy processes of the load (default: one per processor)")
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel tests; tests that must run alone do so (default: 1)")
+    parser.add_argument("--forget", metavar="REGEX", help="remove the counts of the tests whose names match, and run nothing")
     parser.add_argument("--fresh", action="store_true", help="start new counts")
     parser.add_argument("--report", action="store_true", help="print the table and run nothing")
     return parser.parse_args()
@@ -215,28 +229,59 @@ def choose(arguments):
     return entries, {name: times[entry["kind"]] for name, entry in entries.items()}
 
 
-def next_batch(record, entries, wanted, kind, jobs, remaining):
-    """Names to run now, the furthest behind first; those that are too long for the time that is left are passed over."""
-    due = [name for name in entries if entries[name]["kind"] == kind and record.runs(name) < wanted[name]
-           and record.expected_s(name) <= remaining]
-    due.sort(key=lambda name: (record.runs(name) / wanted[name], name))
-    if not due or entries[due[0]]["serial"]:
-        return due[:1]
-    return [name for name in due if not entries[name]["serial"]][:jobs]
+class Queue:
+    """Which test of a kind is next. Threads ask; one that runs alone waits until the others have ended."""
+
+    def __init__(self, record, entries, wanted, kind, deadline):
+        self.record, self.wanted, self.deadline = record, wanted, deadline
+        self.entries = {name: entry for name, entry in entries.items() if entry["kind"] == kind}
+        self.running, self.changed = [], threading.Condition()
+
+    def due(self):
+        """Names, the next one first; those that are too long for the time that is left are passed over."""
+        remaining, missing = self.deadline - time.monotonic(), {}
+        for name in self.entries:
+            runs = self.record.runs(name) + self.running.count(name)
+            if runs < self.wanted[name] and self.record.expected_s(name) <= remaining:
+                first = min(runs, FIRST_TIMES)
+                missing[name] = (first, (self.wanted[name] - runs) * self.record.expected_s(name) if first == FIRST_TIMES else 0, name)
+        return sorted(missing, key=missing.get)
+
+    def take(self):
+        """A name, or None when there is nothing left to start."""
+        with self.changed:
+            while True:
+                # Two runs of one test at a time would share what its name makes unique, such as a folder of the build.
+                due = [name for name in self.due() if name not in self.running]
+                alone = any(self.entries[name]["serial"] for name in (*self.running, *due[:1]))
+                if due and not (alone and self.running):
+                    self.running.append(due[0])
+                    return due[0]
+                if not self.running:
+                    return None
+                self.changed.wait()
+
+    def ended(self, name):
+        with self.changed:
+            self.running.remove(name)
+            self.changed.notify_all()
 
 
 def run_kind(arguments, record, entries, wanted, kind, deadline):
-    def one(name):
-        result, seconds, output = run_once(arguments.build, name)
-        record.add(name, kind, result, seconds, output)
-        print(f"{time.strftime('%H:%M:%S')} {name} {record.runs(name)}/{wanted[name]}: {result} in {seconds:.1f} s", flush=True)
+    queue = Queue(record, entries, wanted, kind, deadline)
 
-    while batch := next_batch(record, entries, wanted, kind, arguments.jobs, deadline - time.monotonic()):
-        threads = [threading.Thread(target=one, args=(name,)) for name in batch]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def work():
+        while name := queue.take():
+            result, seconds, output = run_once(arguments.build, name)
+            record.add(name, kind, result, seconds, output)
+            print(f"{time.strftime('%H:%M:%S')} {name} {record.runs(name)}/{wanted[name]}: {result} in {seconds:.1f} s", flush=True)
+            queue.ended(name)
+
+    threads = [threading.Thread(target=work) for _ in range(arguments.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def main():
@@ -247,10 +292,15 @@ def main():
     if not entries:
         print("repeat_tests: no test matches", file=sys.stderr)
         return 2
-    record = Record(arguments.record or pathlib.Path(arguments.build) / "repeat.json", arguments.fresh)
+    build = pathlib.Path(arguments.build)
+    record = Record(arguments.record or build / "repeat.json", build / "repeat.failures", arguments.fresh)
+    if arguments.forget:
+        print(f"repeat_tests: no counts any more: {', '.join(record.forget(arguments.forget)) or 'no test matches'}")
+        return 0
     if not arguments.report:
+        record.begin()
         run_kind(arguments, record, entries, wanted, "pure", deadline)
-        with Load(arguments.load, arguments.build):
+        with Load(arguments.load, build, arguments.load_jobs):
             run_kind(arguments, record, entries, wanted, "timed", deadline)
     totals = table(record, entries, wanted)
     if totals["failed"]:

@@ -4,7 +4,7 @@
 Usage: check_skips.py --junit FILE --log FILE [--strict] [--allowed FILE]
 
   --junit FILE    ctest's report (--output-junit): entries that were skipped or could not be run
-  --log FILE      ctest's LastTest.log, with the whole output: tests that a GoogleTest program skipped
+  --log FILE      ctest's LastTest.log, with the whole output: tests that a program of GoogleTest or unittest skipped
   --strict        what is allowed outside-ci is not allowed
   --allowed FILE  default: tests/allowed_skips.txt
 
@@ -45,23 +45,59 @@ def skipped_entries(junit):
         yield case.get("name"), (told or output[-1:] or [message or "no reason given"])[-1].strip()
 
 
-def skipped_inside(log):
-    """(PROGRAM/Suite.Test, why) of each test that a GoogleTest program skipped."""
-    program, why, seen = None, "", set()
+def outputs(log):
+    """(entry, lines of its output) of each ctest entry."""
+    entry, lines = None, []
     for line in log.splitlines():
         if match := re.match(r"\d+/\d+ Testing: (.*)$", line):
-            program, why = match.group(1), ""
-        elif re.match(r"\S+:\d+: Skipped$", line):
+            if entry is not None:
+                yield entry, lines
+            entry, lines = match.group(1), []
+        else:
+            lines.append(line)
+    if entry is not None:
+        yield entry, lines
+
+
+def skipped_in_googletest(lines):
+    """(Suite.Test, why)."""
+    why, seen = "", set()
+    for line in lines:
+        if re.match(r"\S+:\d+: Skipped$", line):
             why = "next"
         elif why == "next":
             why = line.strip()
         # The summary at the end of a program repeats the names, without times.
         elif match := re.match(r"\[  SKIPPED \] ([^\s,]+\.[^\s,]+)", line):
-            name = f"{program}/{match.group(1)}"
-            if name not in seen:
-                seen.add(name)
-                yield name, why or "no reason given"
+            if match.group(1) not in seen:
+                seen.add(match.group(1))
+                yield match.group(1), why or "no reason given"
             why = ""
+
+
+def skipped_in_unittest(lines):
+    """(Class.test, why). Only a verbose run has the names; a summary with more skipped tests than names gives `unnamed`."""
+    test, named = None, 0
+    for line in lines:
+        # Before Python 3.11 the parentheses end with the class, later with the method.
+        if match := re.match(r"(\w+) \(([\w.]+)\)(?: \.\.\.|$)", line):
+            owners = match.group(2).removesuffix("." + match.group(1)).split(".")
+            test = f"{owners[-1]}.{match.group(1)}"
+        if test and (match := re.search(r"skipped (['\"])(.*)\1$", line)):
+            yield test, match.group(2)
+            test, named = None, named + 1
+        elif match := re.match(r"(?:OK|FAILED) \((?:.*, )?skipped=(\d+)\b", line):
+            if int(match.group(1)) > named:
+                yield "unnamed", f"{int(match.group(1)) - named} tests; run unittest with verbosity=2, which names them"
+            named = 0
+
+
+def skipped_inside(log, whole):
+    """(ENTRY/Suite.Test, why) of each skipped test inside an entry that is not in `whole`, the entries skipped as a whole."""
+    for entry, lines in outputs(log):
+        if entry not in whole:
+            for name, why in (*skipped_in_googletest(lines), *skipped_in_unittest(lines)):
+                yield f"{entry}/{name}", why
 
 
 def complaints(skipped, allowed, strict):
@@ -84,7 +120,8 @@ def main():
     try:
         allowed = read_allowed(arguments.allowed.read_text())
         skipped = list(skipped_entries(arguments.junit.read_text(errors="replace")))
-        skipped += skipped_inside(arguments.log.read_text(errors="replace"))
+        whole = {name for name, _ in skipped}
+        skipped += skipped_inside(arguments.log.read_text(errors="replace"), whole)
     except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
         print(f"skips: {error}", file=sys.stderr)
         return 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_skips.py finds what ctest and GoogleTest skipped, and allows what the list allows."""
+"""check_skips.py finds what ctest, GoogleTest and unittest skipped, and allows what the list allows."""
 import pathlib
 import subprocess
 import sys
@@ -25,6 +25,20 @@ mounting is not permitted
 [  SKIPPED ] 1 test, listed below:
 [  SKIPPED ] Disk.Full
 """
+
+# As Python 3.11 prints it; a docstring or the output of a program can stand between the name and the result.
+UNITTEST = """1/2 Testing: python_payloads
+test_int4 (test_payloads.PayloadTest.test_int4) ... skipped 'fixed_values is not built'
+test_int8 (test_payloads.PayloadTest.test_int8)
+Pushes 8 bits. ... skipped "it's newer"
+test_own (test_payloads.PayloadTest.test_own) ... a program says this
+ok
+OK (skipped=2)
+2/2 Testing: other
+a worker skipped 'nothing'
+FAILED (failures=1, skipped=2)
+"""
+UNITTEST_JUNIT = '<testsuite><testcase name="python_payloads" status="run"/><testcase name="other" status="run"/></testsuite>'
 
 
 def run(allowed, *options, junit=JUNIT, log=LOG):
@@ -60,6 +74,27 @@ class CheckSkips(unittest.TestCase):
     def test_a_list_without_a_reason_is_none(self):
         self.assertEqual(run("no_tool anywhere\n").returncode, 2)
         self.assertEqual(run("no_tool sometimes for a reason\n").returncode, 2)
+
+    def test_names_the_tests_that_unittest_skipped(self):
+        result = run("", junit=UNITTEST_JUNIT, log=UNITTEST)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("python_payloads/PayloadTest.test_int4 was skipped: fixed_values is not built", result.stderr)
+        self.assertIn("python_payloads/PayloadTest.test_int8 was skipped: it's newer", result.stderr)
+        self.assertIn("other/unnamed was skipped: 2 tests; run unittest with verbosity=2", result.stderr)
+        self.assertNotIn("test_own", result.stderr)
+        allowed = "python_payloads/PayloadTest.test_int* anywhere newer\nother/unnamed anywhere a reason\n"
+        self.assertEqual(run(allowed, junit=UNITTEST_JUNIT, log=UNITTEST).returncode, 0)
+
+    def test_tests_of_python_before_3_11_have_the_same_names(self):
+        log = UNITTEST.replace(".test_int4)", ")").replace(".test_int8)", ")")
+        result = run("", junit=UNITTEST_JUNIT, log=log)
+        self.assertIn("python_payloads/PayloadTest.test_int4 was skipped", result.stderr)
+        self.assertIn("python_payloads/PayloadTest.test_int8 was skipped", result.stderr)
+
+    def test_an_entry_that_is_skipped_as_a_whole_is_named_once(self):
+        junit = '<testsuite><testcase name="other" status="notrun"><skipped/><system-out>skipped: no unshare</system-out></testcase></testsuite>'
+        result = run("other anywhere no namespaces\n", junit=junit, log=UNITTEST.replace("python_payloads", "other"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_where_nothing_was_skipped_nothing_is_said(self):
         clean = '<testsuite><testcase name="ran" status="run"/></testsuite>'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/repeat_tests.py on a build folder of its own: it counts, stops in time, goes on, begins anew, keeps outputs."""
+"""scripts/repeat_tests.py on a build folder of its own: it counts, stops in time, continues, forgets, and lets nothing run beside a test that must run alone."""
 import json
 import pathlib
 import subprocess
@@ -15,6 +15,11 @@ add_test(absent bash -c "exit 77")
 set_tests_properties(absent PROPERTIES LABELS "server" SKIP_RETURN_CODE 77)
 add_test(loaded bash -c "for i in $(seq 100); do [ -e busy ] && exit 0; sleep 0.1; done; exit 1")
 set_tests_properties(loaded PROPERTIES LABELS "server" RUN_SERIAL TRUE)
+add_test(beside bash -c "for i in $(seq 100); do [ -e alone ] && exit 1; touch waits; [ -e both ] && exit 0; sleep 0.1; done; exit 1")
+add_test(meets bash -c "for i in $(seq 100); do [ -e waits ] && touch both && exit 0; sleep 0.1; done; exit 1")
+add_test(alone bash -c "touch alone; sleep 0.5; rm alone")
+set_tests_properties(beside meets alone PROPERTIES LABELS "server")
+set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)
 """
 
 
@@ -37,14 +42,20 @@ def main():
         done, tests = call(folder, "--tests", "flaky", "--times", "4", "--load", "none")
         assert done.returncode == 1, done.stdout + done.stderr
         assert tests["flaky"]["passed"] == 3 and tests["flaky"]["failed"] == 1, tests
-        assert "broken" in pathlib.Path(tests["flaky"]["failures"][0]).read_text(), "the output of the failed run"
+        assert "broken" in (folder / "repeat.failures" / tests["flaky"]["failures"][0]).read_text(), "the output of the failed run"
         # No time is left for a test that never ran: nothing is started, and it says that there is more to do.
         done, tests = call(folder, "--tests", "loaded", "--times", "1", "--minutes", "0.1", *load)
         assert done.returncode == 3 and tests.get("loaded", {}).get("passed", 0) == 0, done.stdout
         done, tests = call(folder, "--tests", "loaded", "--times", "1", *load)
         assert done.returncode == 0 and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
-        done, _ = call(folder, "--report", "--times", "4")
+        # Two tests need each other; the third must not run beside them.
+        done, tests = call(folder, "--tests", "beside|meets|alone", "--times", "3", "--jobs", "3", "--load", "none")
+        assert done.returncode == 0 and all(tests[name]["passed"] == 3 for name in ("beside", "meets", "alone")), done.stdout
+        done, _ = call(folder, "--report", "--tests", "flaky|absent|loaded", "--times", "4")
         assert done.returncode == 1 and "flaky" in done.stdout and "3 tests: 7 of 12 runs, 1 failed, 2 skipped" in done.stdout, done.stdout
+        # A change concerns one test: the counts of the others stay.
+        done, tests = call(folder, "--forget", "^flaky$")
+        assert done.returncode == 0 and "flaky" not in tests and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
         done, tests = call(folder, "--tests", "flaky", "--times", "1", "--fresh", "--load", "none")
         assert done.returncode == 0 and tests["flaky"]["passed"] == 1, done.stdout
         assert "absent" not in tests, "fresh counts"
