@@ -10,8 +10,8 @@ on several machines if the file is taken along:
   scripts/repeat_tests.py --tests byzantine --times 20 run some tests 20 times
   scripts/repeat_tests.py --forget '^drain$'           start new counts for tests that a change concerns
 
-Every entry runs twice first. Then the entry whose missing runs take the least time is next, so that early parts complete most
-entries. The output of a failed run is stored in the build folder. Counts of several revisions are added up; the file lists the
+Every entry runs once first (--first). Then the entry whose missing runs take the least time is next, so that early parts complete
+most entries. The output of a failed run is stored in the build folder. Counts of several revisions are added up; the file lists the
 revisions.
 
 Loads: build (compiles the sources of the build folder and discards the output; the default), spin (busy processes), none, or any
@@ -37,8 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Labels of tests that compute and do nothing else: no thread, no process of ours, no clock. Every other test is timed.
 PURE = {"core", "protos", "style", "packaging", "data", "torch"}
 TIMED_TIMES, PURE_TIMES = 50, 5
-FIRST_TIMES = 2  # runs of every test before any test gets more
-FIRST_GUESS_S = 60  # for a run whose duration is not known yet
+# For a run whose duration is not known yet: tests/test_costs.txt has the seconds, without a load, of those that take longer than this.
+SHORT_S, LOAD_FACTOR = 3, 2
 RESULTS = ("passed", "failed", "skipped")
 
 
@@ -56,6 +56,11 @@ def entries_of(build):
     return entries
 
 
+def known_seconds():
+    lines = (ROOT / "tests/test_costs.txt").read_text().splitlines()
+    return {name: LOAD_FACTOR * float(seconds) for name, seconds, _ in (line.split() for line in lines if not line.startswith("#"))}
+
+
 def revision():
     head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "-uno"], capture_output=True, text=True,
@@ -68,7 +73,7 @@ class Record:
 
     def __init__(self, path, failures, fresh):
         self.path, self.failures, self.lock = pathlib.Path(path), pathlib.Path(failures), threading.Lock()
-        self.data = {"revisions": [], "tests": {}}
+        self.data, self.known = {"revisions": [], "tests": {}}, known_seconds()
         if self.path.exists() and not fresh:
             self.data = json.loads(self.path.read_text())
 
@@ -92,7 +97,7 @@ class Record:
 
     def expected_s(self, name):
         runs = self.runs(name)
-        return self.of(name)["seconds"] / runs if runs else FIRST_GUESS_S
+        return self.of(name)["seconds"] / runs if runs else self.known.get(name, LOAD_FACTOR * SHORT_S)
 
     def add(self, name, kind, result, seconds, output):
         with self.lock:
@@ -209,6 +214,7 @@ def parse():
     parser.add_argument("--minutes", type=float, default=60, help="start no run that would end later (default: 60)")
     parser.add_argument("--tests", default="", metavar="REGEX", help="only tests whose names match")
     parser.add_argument("--exclude", default="", metavar="REGEX", help="skip tests whose names or labels match")
+    parser.add_argument("--first", type=int, default=1, metavar="N", help="runs of every test before any test gets more (default: 1)")
     parser.add_argument("--times", type=int, help="runs of every test, instead of 50 and 5")
     parser.add_argument("--load", default="build", help="load for the timed tests: build, spin, none or a shell command")
     parser.add_argument("--load-jobs", type=int, default=os.cpu_count(), metavar="N",
@@ -232,8 +238,8 @@ def choose(arguments):
 class Queue:
     """Which test of a kind is next. Threads ask; one that runs alone waits until the others have ended."""
 
-    def __init__(self, record, entries, wanted, kind, deadline):
-        self.record, self.wanted, self.deadline = record, wanted, deadline
+    def __init__(self, record, entries, wanted, kind, first, deadline):
+        self.record, self.wanted, self.first, self.deadline = record, wanted, first, deadline
         self.entries = {name: entry for name, entry in entries.items() if entry["kind"] == kind}
         self.running, self.changed = [], threading.Condition()
 
@@ -243,8 +249,8 @@ class Queue:
         for name in self.entries:
             runs = self.record.runs(name) + self.running.count(name)
             if runs < self.wanted[name] and self.record.expected_s(name) <= remaining:
-                first = min(runs, FIRST_TIMES)
-                missing[name] = (first, (self.wanted[name] - runs) * self.record.expected_s(name) if first == FIRST_TIMES else 0, name)
+                first = min(runs, self.first)
+                missing[name] = (first, (self.wanted[name] - runs) * self.record.expected_s(name) if first == self.first else 0, name)
         return sorted(missing, key=missing.get)
 
     def take(self):
@@ -268,7 +274,7 @@ class Queue:
 
 
 def run_kind(arguments, record, entries, wanted, kind, deadline):
-    queue = Queue(record, entries, wanted, kind, deadline)
+    queue = Queue(record, entries, wanted, kind, arguments.first, deadline)
 
     def work():
         while name := queue.take():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/repeat_tests.py on a build folder of its own: it counts, stops in time, continues, forgets, and lets nothing run beside a test that must run alone."""
+"""scripts/repeat_tests.py on a build folder of its own: it counts, stops in time, continues, forgets, and runs alone what
+must run alone."""
 import json
 import pathlib
 import subprocess
@@ -44,7 +45,7 @@ def main():
         assert tests["flaky"]["passed"] == 3 and tests["flaky"]["failed"] == 1, tests
         assert "broken" in (folder / "repeat.failures" / tests["flaky"]["failures"][0]).read_text(), "the output of the failed run"
         # No time is left for a test that never ran: nothing is started, and it says that there is more to do.
-        done, tests = call(folder, "--tests", "loaded", "--times", "1", "--minutes", "0.1", *load)
+        done, tests = call(folder, "--tests", "loaded", "--times", "1", "--minutes", "0.05", *load)
         assert done.returncode == 3 and tests.get("loaded", {}).get("passed", 0) == 0, done.stdout
         done, tests = call(folder, "--tests", "loaded", "--times", "1", *load)
         assert done.returncode == 0 and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
