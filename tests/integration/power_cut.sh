@@ -25,6 +25,12 @@ command -v mkfs.xfs >/dev/null || skip "mkfs.xfs is missing (xfsprogs)"
 command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is missing (e2fsprogs)"
 [ -e /dev/loop-control ] || skip "there are no loop devices"
 
+# A mount namespace of its own. One that another program makes meanwhile would have copies of these mounts, and the outer file
+# system would stay busy until that program ends.
+if [ -z "${ATOLL_POWER_CUT_INSIDE:-}" ]; then
+  ATOLL_POWER_CUT_INSIDE=yes exec unshare --mount "$BASH" "$0" ${suite:+--suite} "$@"
+fi
+
 dir=$(mktemp -d /tmp/atoll-power-XXXXXX)
 pid=
 cleanup() {
