@@ -17,11 +17,13 @@ revisions.
 Loads: build (compiles the sources of the build folder and discards the output; the default), spin (busy processes), none, or any
 other shell command, which is restarted when it ends. Tests that must run alone run alone, but not without the load.
 
-Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, 3 the time is up and runs are missing.
+Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, or the counts cannot be read or written, 3 the time is
+up and runs are missing, 130 interrupted (runs that had not ended are not counted).
 """
 import argparse
 import itertools
 import json
+import math
 import os
 import pathlib
 import re
@@ -56,6 +58,10 @@ def entries_of(build):
     return entries
 
 
+class Unusable(Exception):
+    """The counts cannot be read or written."""
+
+
 def known_seconds():
     lines = (ROOT / "tests/test_costs.txt").read_text().splitlines()
     return {name: LOAD_FACTOR * float(seconds) for name, seconds, _ in (line.split() for line in lines if not line.startswith("#"))}
@@ -68,14 +74,34 @@ def revision():
     return head + ("+changes" if changed else "")
 
 
+def checked(kept):
+    """What a file of counts holds; ValueError says why it holds none."""
+    if not isinstance(kept, dict) or set(kept) != {"revisions", "tests"} or not isinstance(kept["tests"], dict):
+        raise ValueError("it must have `revisions` and `tests`")
+    if not isinstance(kept["revisions"], list) or not all(isinstance(name, str) for name in kept["revisions"]):
+        raise ValueError("`revisions` must be a list of names")
+    for name, test in kept["tests"].items():
+        counts = [test.get(result) for result in RESULTS] if isinstance(test, dict) else [None]
+        if not all(type(count) is int and count >= 0 for count in counts) or not isinstance(test.get("failures"), list):
+            raise ValueError(f"{name}: passed, failed and skipped must be counts, and failures a list")
+        if type(test.get("seconds")) not in (int, float) or not 0 <= test["seconds"] < math.inf:
+            raise ValueError(f"{name}: seconds must be a number of seconds")
+    return kept
+
+
 class Record:
     """The counts, on disk after every run, and the folder for the outputs of failed runs."""
+
+    NO_RUN = {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0, "failures": []}
 
     def __init__(self, path, failures, fresh):
         self.path, self.failures, self.lock = pathlib.Path(path), pathlib.Path(failures), threading.Lock()
         self.data, self.known = {"revisions": [], "tests": {}}, known_seconds()
         if self.path.exists() and not fresh:
-            self.data = json.loads(self.path.read_text())
+            try:
+                self.data = checked(json.loads(self.path.read_text()))
+            except (OSError, ValueError) as error:
+                raise Unusable(f"{self.path} has no counts: {error}; --fresh starts new ones") from error
 
     def begin(self):
         """Names the revision whose runs follow."""
@@ -90,7 +116,7 @@ class Record:
         return forgotten
 
     def of(self, name):
-        return self.data["tests"].setdefault(name, {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0, "failures": []})
+        return self.data["tests"].get(name, self.NO_RUN)
 
     def runs(self, name):
         return sum(self.of(name)[result] for result in RESULTS)
@@ -101,23 +127,31 @@ class Record:
 
     def add(self, name, kind, result, seconds, output):
         with self.lock:
-            test = self.of(name)
+            test = self.data["tests"].setdefault(name, {**self.NO_RUN, "failures": []})
             test["kind"] = kind
             test[result] += 1
             test["seconds"] = round(test["seconds"] + seconds, 3)
+            log = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.{self.runs(name)}.log"
             if result == "failed":
-                self.failures.mkdir(parents=True, exist_ok=True)
-                log = f"{name}.{self.runs(name)}.log"
-                (self.failures / log).write_text(output)
                 test["failures"].append(log)
+            # The count first: where there is no space for the output, the failure is counted all the same.
             self.save()
+            if result == "failed":
+                try:
+                    self.failures.mkdir(parents=True, exist_ok=True)
+                    (self.failures / log).write_text(output)
+                except OSError as error:
+                    print(f"repeat_tests: the output of the failed {name} cannot be kept: {error}\n{output}", file=sys.stderr)
 
     def save(self):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
         tests = ",\n".join(f"  {json.dumps(name)}: {json.dumps(test)}" for name, test in sorted(self.data["tests"].items()))
-        partial.write_text(f'{{"revisions": {json.dumps(self.data["revisions"])},\n "tests": {{\n{tests}\n}}}}\n')
-        partial.replace(self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(f'{{"revisions": {json.dumps(self.data["revisions"])},\n "tests": {{\n{tests}\n}}}}\n')
+            partial.replace(self.path)
+        except OSError as error:
+            raise Unusable(f"the counts cannot be written: {error}") from error
 
 
 class Load:
@@ -182,14 +216,38 @@ class Load:
             thread.join()
 
 
-def run_once(build, name):
-    """Result, seconds, output."""
-    begin = time.monotonic()
-    done = subprocess.run(["ctest", "--test-dir", build, "-R", f"^{re.escape(name)}$", "--output-on-failure", "--no-tests=error"],
-                          capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
-    output = done.stdout + done.stderr
-    result = "failed" if done.returncode != 0 else "skipped" if "***Skipped" in output else "passed"
-    return result, time.monotonic() - begin, output
+class Runs:
+    """The runs in progress. Each is a process group of its own, so that Ctrl-C in a terminal does not make it a failed run."""
+
+    def __init__(self):
+        self.lock, self.processes, self.stopped = threading.Lock(), set(), False
+
+    def once(self, build, name):
+        """Result, seconds, output; None when it was stopped."""
+        begin = time.monotonic()
+        command = ["ctest", "--test-dir", build, "-R", f"^{re.escape(name)}$", "--output-on-failure", "--no-tests=error"]
+        with self.lock:
+            if self.stopped:
+                return None
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                       stdin=subprocess.DEVNULL, start_new_session=True)
+            self.processes.add(process)
+        output, _ = process.communicate()
+        with self.lock:
+            self.processes.discard(process)
+            if self.stopped:
+                return None
+        result = "failed" if process.returncode != 0 else "skipped" if "***Skipped" in output else "passed"
+        return result, time.monotonic() - begin, output
+
+    def stop(self):
+        with self.lock:
+            self.stopped = True
+            for process in self.processes:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
 
 
 def table(record, entries, wanted):
@@ -223,7 +281,19 @@ def parse():
     parser.add_argument("--forget", metavar="REGEX", help="remove the counts of the tests whose names match, and run nothing")
     parser.add_argument("--fresh", action="store_true", help="start new counts")
     parser.add_argument("--report", action="store_true", help="print the table and run nothing")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    for name in ("tests", "exclude", "forget"):
+        try:
+            re.compile(getattr(arguments, name) or "")
+        except re.error as error:
+            parser.error(f"--{name}: not a regular expression: {error}")
+    for name, least in (("times", 1), ("jobs", 1), ("load_jobs", 1), ("first", 0)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            parser.error(f"--{name.replace('_', '-')} must be at least {least}")
+    if not 0 < arguments.minutes < math.inf:
+        parser.error("--minutes must be more than 0")
+    return arguments
 
 
 def choose(arguments):
@@ -241,6 +311,7 @@ class Queue:
     def __init__(self, record, entries, wanted, kind, first, deadline):
         self.record, self.wanted, self.first, self.deadline = record, wanted, first, deadline
         self.entries = {name: entry for name, entry in entries.items() if entry["kind"] == kind}
+        self.serial = {name for name in self.entries if self.entries[name]["serial"]}
         self.running, self.changed = [], threading.Condition()
 
     def due(self):
@@ -259,7 +330,7 @@ class Queue:
             while True:
                 # Two runs of one test at a time would share what its name makes unique, such as a folder of the build.
                 due = [name for name in self.due() if name not in self.running]
-                alone = any(self.entries[name]["serial"] for name in (*self.running, *due[:1]))
+                alone = any(name in self.serial for name in (*self.running, *due[:1]))
                 if due and not (alone and self.running):
                     self.running.append(due[0])
                     return due[0]
@@ -272,22 +343,43 @@ class Queue:
             self.running.remove(name)
             self.changed.notify_all()
 
+    def stop(self):
+        """Nothing more is started."""
+        with self.changed:
+            self.entries = {}
+            self.changed.notify_all()
+
 
 def run_kind(arguments, record, entries, wanted, kind, deadline):
-    queue = Queue(record, entries, wanted, kind, arguments.first, deadline)
+    queue, runs, errors = Queue(record, entries, wanted, kind, arguments.first, deadline), Runs(), []
 
     def work():
-        while name := queue.take():
-            result, seconds, output = run_once(arguments.build, name)
-            record.add(name, kind, result, seconds, output)
-            print(f"{time.strftime('%H:%M:%S')} {name} {record.runs(name)}/{wanted[name]}: {result} in {seconds:.1f} s", flush=True)
-            queue.ended(name)
+        try:
+            while name := queue.take():
+                try:
+                    if ended := runs.once(arguments.build, name):
+                        record.add(name, kind, *ended)
+                        print(f"{time.strftime('%H:%M:%S')} {name} {record.runs(name)}/{wanted[name]}: {ended[0]} in {ended[1]:.1f} s", flush=True)
+                finally:
+                    queue.ended(name)
+        except Exception as error:  # the other threads must not go on without their counts
+            errors.append(error)
+            queue.stop()
 
     threads = [threading.Thread(target=work) for _ in range(arguments.jobs)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        queue.stop()
+        runs.stop()
+        for thread in threads:
+            thread.join()
+        raise
+    if errors:
+        raise errors[0]
 
 
 def main():
@@ -314,8 +406,22 @@ def main():
     return 0 if all(record.runs(name) >= wanted[name] for name in entries) else 3
 
 
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, interrupted)  # also ends the load
     # Tests that are killed leave files behind.
-    with tempfile.TemporaryDirectory(prefix="atoll-repeat-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="atoll-repeat-", ignore_cleanup_errors=True) as scratch:
         os.environ.setdefault("TMPDIR", scratch)
-        sys.exit(main())
+        try:
+            code = main()
+        except Unusable as error:
+            print(f"repeat_tests: {error}", file=sys.stderr)
+            code = 2
+        except KeyboardInterrupt:
+            print("repeat_tests: interrupted; the same command continues", file=sys.stderr)
+            code = 130
+    sys.exit(code)

@@ -3,9 +3,11 @@
 must run alone."""
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Fails in every third run; is skipped; passes, and needs so long; checks that something else is running.
@@ -21,6 +23,11 @@ add_test(meets bash -c "for i in $(seq 100); do [ -e waits ] && touch both && ex
 add_test(alone bash -c "touch alone; sleep 0.5; rm alone")
 set_tests_properties(beside meets alone PROPERTIES LABELS "server")
 set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)
+add_test("broken/always" bash -c "echo broken; exit 1")
+add_test(waiting bash -c "touch begun; sleep 60")
+add_test(off bash -c "exit 0")
+set_tests_properties("broken/always" waiting off PROPERTIES LABELS "server")
+set_tests_properties(off PROPERTIES DISABLED TRUE)
 """
 
 
@@ -29,6 +36,38 @@ def call(folder, *arguments):
                           text=True, timeout=120, check=False)
     record = folder / "repeat.json"
     return done, json.loads(record.read_text())["tests"] if record.exists() else {}
+
+
+def check_interruption(folder, end):
+    """Runs that had not ended are not counted, and the load ends too."""
+    (folder / "begun").unlink(missing_ok=True)
+    process = subprocess.Popen([sys.executable, ROOT / "scripts/repeat_tests.py", "--build", folder, "--tests", "^waiting$", "--load",
+                                f"exec -a load-of-{folder.name} sleep 60"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until = time.monotonic() + 60
+    while not (folder / "begun").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(end)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted; the same command continues" in said, said
+    assert "waiting" not in json.loads((folder / "repeat.json").read_text())["tests"], said
+    assert subprocess.run(["pgrep", "-f", f"load-of-{folder.name}"], stdout=subprocess.DEVNULL, check=False).returncode == 1, "the load goes on"
+
+
+def check_bad_counts(folder):
+    """What is no record is refused, and stays as it is."""
+    record = folder / "other.json"
+    one = {"passed": 1, "failed": 0, "skipped": 0, "seconds": 1.0, "failures": []}
+    for text in ("", "[]", '{"revisions": [], "tests": 3}', *(
+            json.dumps({"revisions": [], "tests": {"flaky": {**one, name: value}}})
+            for name, value in (("passed", 1e99), ("failed", -1), ("skipped", True), ("seconds", "1"), ("failures", None)))):
+        record.write_text(text)
+        done, _ = call(folder, "--record", record, "--tests", "flaky")
+        assert done.returncode == 2 and "has no counts" in done.stderr and record.read_text() == text, text + done.stdout + done.stderr
+    for wrong in (("--times", "-1"), ("--times", "0"), ("--tests", "("), ("--jobs", "0"), ("--minutes", "nan")):
+        done, _ = call(folder, *wrong)
+        assert done.returncode == 2 and wrong[0] in done.stderr, done.stderr
+    done, _ = call(folder, "--record", "/proc/none/counts.json", "--tests", "broken|off", "--times", "1", "--jobs", "2", "--load", "none")
+    assert done.returncode == 2 and "cannot be written" in done.stderr, done.stderr
 
 
 def main():
@@ -62,6 +101,19 @@ def main():
         assert "absent" not in tests, "fresh counts"
         done, _ = call(folder, "--tests", "nothing")
         assert done.returncode == 2, done.stdout
+        # A failure counts also where its output cannot be kept, and a disabled test does not pass.
+        failures = folder / "repeat.failures"
+        for log in failures.iterdir():
+            log.unlink()
+        failures.rmdir()
+        failures.write_text("in the way")
+        done, tests = call(folder, "--tests", "broken|off", "--times", "2", "--jobs", "2", "--load", "none")
+        assert done.returncode == 1 and tests["broken/always"]["failed"] == 2 and tests["off"]["failed"] == 2, done.stdout
+        assert "cannot be kept" in done.stderr and "broken" in done.stderr, done.stderr
+        failures.unlink()
+        check_bad_counts(folder)
+        for end in (signal.SIGINT, signal.SIGTERM):
+            check_interruption(folder, end)
     print("ok")
 
 
