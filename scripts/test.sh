@@ -56,6 +56,7 @@ fi
 
 failed=() began=$(date +%s)
 share_compiler_cache "$PWD"
+for name in "${!GTEST_@}"; do unset "$name"; done  # a filter of the user's shell would leave tests out without a word
 
 # With --ci, the README's second command runs this script again without options. These variables pass the settings to it and
 # the times of its stages back.

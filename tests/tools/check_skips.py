@@ -4,7 +4,8 @@
 Usage: check_skips.py --junit FILE --log FILE [--strict] [--allowed FILE]
 
   --junit FILE    ctest's report (--output-junit): entries that were skipped or could not be run
-  --log FILE      ctest's LastTest.log, with the whole output: tests that a program of GoogleTest or unittest skipped
+  --log FILE      ctest's LastTest.log of the same run, with the whole output: tests that a program of GoogleTest or unittest
+                  skipped, or that are disabled in it, and programs of GoogleTest that ran no test
   --strict        what is allowed outside-ci is not allowed
   --allowed FILE  default: tests/allowed_skips.txt
 
@@ -48,7 +49,7 @@ def skipped_entries(junit):
 def outputs(log):
     """(entry, lines of its output) of each ctest entry."""
     entry, lines = None, []
-    for line in log.splitlines():
+    for line in re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines():
         if match := re.match(r"\d+/\d+ Testing: (.*)$", line):
             if entry is not None:
                 yield entry, lines
@@ -73,6 +74,10 @@ def skipped_in_googletest(lines):
                 seen.add(match.group(1))
                 yield match.group(1), why or "no reason given"
             why = ""
+        elif match := re.match(r"  YOU HAVE (\d+) DISABLED TESTS?$", line):
+            yield "disabled", f"{match.group(1)} with DISABLED_ in their names"
+        elif re.match(r"\[==========\] 0 tests from 0 test suites ran\.", line):
+            yield "nothing", "the program ran no test at all"
 
 
 def skipped_in_unittest(lines):
@@ -100,6 +105,13 @@ def skipped_inside(log, whole):
                 yield f"{entry}/{name}", why
 
 
+def missing_outputs(junit, log):
+    """Entries that ran and whose output is not in the log."""
+    logged = {entry for entry, _ in outputs(log)}
+    ran = [case.get("name") for case in xml.etree.ElementTree.fromstring(junit).iter("testcase") if case.get("status") in ("run", "fail")]
+    return [name for name in ran if name not in logged]
+
+
 def complaints(skipped, allowed, strict):
     for name, why in skipped:
         entries = [entry for entry in allowed if fnmatch.fnmatchcase(name, entry[0])]
@@ -119,9 +131,12 @@ def main():
     arguments = parser.parse_args()
     try:
         allowed = read_allowed(arguments.allowed.read_text())
-        skipped = list(skipped_entries(arguments.junit.read_text(errors="replace")))
+        junit, log = arguments.junit.read_text(errors="replace"), arguments.log.read_text(errors="replace")
+        skipped = list(skipped_entries(junit))
         whole = {name for name, _ in skipped}
-        skipped += skipped_inside(arguments.log.read_text(errors="replace"), whole)
+        skipped += skipped_inside(log, whole)
+        if missing := missing_outputs(junit, log):
+            raise ValueError(f"{arguments.log} is not the log of the same run: it has no {missing[0]}")
     except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
         print(f"skips: {error}", file=sys.stderr)
         return 2

@@ -15,7 +15,8 @@ JUNIT = """<?xml version="1.0"?>
 <testcase name="many_test" status="run"/>
 </testsuite>
 """
-LOG = """2/3 Testing: many_test
+LOG = """1/3 Testing: ran
+2/3 Testing: many_test
 2/3 Test: many_test
 [ RUN      ] Disk.Full
 disk_full_test.cc:47: Skipped
@@ -90,6 +91,25 @@ class CheckSkips(unittest.TestCase):
         result = run("", junit=UNITTEST_JUNIT, log=log)
         self.assertIn("python_payloads/PayloadTest.test_int4 was skipped", result.stderr)
         self.assertIn("python_payloads/PayloadTest.test_int8 was skipped", result.stderr)
+
+    def test_a_program_with_disabled_tests_or_without_any_is_named(self):
+        log = ("1/1 Testing: ran\n[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n\n"
+               "\x1b[0;33m  YOU HAVE 2 DISABLED TESTS\n\n\x1b[m")
+        result = run("", junit='<testsuite><testcase name="ran" status="run"/></testsuite>', log=log)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("ran/nothing was skipped: the program ran no test at all", result.stderr)
+        self.assertIn("ran/disabled was skipped: 2 with DISABLED_ in their names", result.stderr)
+
+    def test_colours_hide_nothing(self):
+        result = run("no_tool anywhere needs a tool\n", log=LOG.replace("[  SKIPPED ] ", "\x1b[0;32m[  SKIPPED ] \x1b[m"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("many_test/Disk.Full was skipped: mounting is not permitted", result.stderr)
+
+    def test_the_log_of_another_run_is_none(self):
+        for log in ("", LOG.replace("Testing: many_test", "Testing: other")):
+            result = run("no_tool anywhere needs a tool\n", log=log)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr, "is not the log of the same run: it has no (ran|many_test)")
 
     def test_an_entry_that_is_skipped_as_a_whole_is_named_once(self):
         junit = '<testsuite><testcase name="other" status="notrun"><skipped/><system-out>skipped: no unshare</system-out></testcase></testsuite>'
