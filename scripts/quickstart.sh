@@ -222,7 +222,8 @@ fetch_text() {
   if ! (cd "$work" && apt-get download dict-gcide >apt.log 2>&1); then
     echo "Refreshing the package lists first."
     if [ "$(id -u)" = 0 ]; then apt-get update -qq; else sudo apt-get update -qq; fi
-    (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log" >&2; fail "cannot download dict-gcide; use --text FILE"; }
+    (cd "$work" && apt-get download dict-gcide >apt.log 2>&1) || { cat "$work/apt.log" >&2; fail "cannot download dict-gcide, the text that a run learns \
+if it gets no other. On other text: $again --text FILE...$dir_option, for example FILE... = $here/README.md $here/docs/*/*.md"; }
   fi
   dpkg -x "$work"/dict-gcide_*.deb "$work"
   zcat "$work/usr/share/dictd/gcide.dict.dz" >"$work/text"; mv "$work/text" "$dir/gcide.txt"
@@ -518,6 +519,8 @@ fi
 check_text
 mkdir -p "$logs" "$dir/workers"
 stage_began=$SECONDS packages_took="" build_took="" text_took=""
+# Before the long build: a machine without a network should hear of it now. The text is a package, so its time counts as theirs.
+if [ ${#texts[@]} -eq 0 ] && [ ! -f "$dir/tokens/meta.json" ]; then fetch_text; fi
 build
 prepare_data
 took text_took
@@ -535,6 +538,7 @@ trap interrupted INT TERM
 trap stop_all EXIT
 say "Training: one coordinator, $(counted "$workers" worker)"
 start_coordinator
+launched 'the file changed, so it takes back [^"]*' | sort -u  # --workers changes it, for example
 extend_run "$was_finished"
 remember_rounds
 rm -f "$dir/finished"

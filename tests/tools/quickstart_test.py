@@ -139,15 +139,25 @@ class Quickstart(unittest.TestCase):
         self.assertIn("is not a folder", self.ended(2, "--dir", str(book)))
         self.assertIn("is a folder; name the text files in it", self.ended(2, "--text", "home"))
 
+    def no_downloads(self):
+        for name, text in (("apt-get", '[ "$1" = update ]'), ("sudo", 'exec "$@"')):
+            (self.folder / "path" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.folder / "path" / name).chmod(0o755)
+
+    def test_a_text_that_cannot_be_downloaded_is_told_before_the_build(self):
+        self.no_downloads()
+        output = self.ended(1)
+        self.assertRegex(output, "cannot download dict-gcide, the text that a run learns if it gets no other. On other text: .*--text FILE")
+        self.assertNotIn("Build", output)
+        self.assertFalse((self.folder / "run/quickstart/logs/build.log").exists())
+
     def test_fresh_keeps_the_run_when_no_text_can_be_fetched(self):
         place = self.folder / "run/quickstart"
         (place / "coordinator").mkdir(parents=True)
         for name in (".lock", "coordinator/state", "model.safetensors"):
             (place / name).touch()
-        for name, text in (("apt-get", '[ "$1" = update ]'), ("sudo", 'exec "$@"')):
-            (self.folder / "path" / name).write_text(f"#!/bin/sh\n{text}\n")
-            (self.folder / "path" / name).chmod(0o755)
-        self.assertIn("cannot download dict-gcide; use --text FILE", self.ended(1, "--fresh"))
+        self.no_downloads()
+        self.assertIn("cannot download dict-gcide", self.ended(1, "--fresh"))
         self.assertTrue((place / "coordinator/state").exists())
         self.assertTrue((place / "model.safetensors").exists())
 
@@ -298,6 +308,18 @@ class Quickstart(unittest.TestCase):
         while left() and time.monotonic() < until:
             time.sleep(0.2)
         self.assertEqual(left(), {})
+
+    def test_tells_which_settings_another_number_of_workers_takes_back(self):
+        process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
+        self.wait_for(process, r"^training: version [1-9]")
+        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "config", "set", "outer.learning_rate=0.9"], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.end(process)
+        self.assertNotIn("takes back", self.run_until_trained("--text", "text")[1])
+        output = self.run_until_trained("--text", "text", "--workers", "2")[1]
+        told = re.findall(r"^the file changed, so it takes back .*$", output, re.M)
+        self.assertEqual(len(told), 1, output)
+        self.assertRegex(told[0], r" outer.learning_rate: 0.9 -> [\d.]+\. To restore .* outer.learning_rate=0.9`")
 
     def test_ends_when_no_worker_can_train(self):
         (self.folder / "short").write_text("hello")
