@@ -413,6 +413,19 @@ refuse_fewer_rounds() {  # ROUNDS that the run has
 larger number (as 'atollctl run extend' does), or delete it and start a new one with --fresh"
 }
 
+# The launcher remembers `workers scale`, `add` and `drain` from the last call. A number for this call is newer.
+agree_on_workers() {  # WORKERS of the command line, or nothing
+  local target
+  target=$(asked launcher target)
+  if [ -z "$target" ] || [ "$target" = "$workers" ]; then return 0; fi
+  if [ -n "$1" ]; then
+    "$bin/atollctl" --admin "$admin_address" workers scale "$1"
+  else
+    echo "'atollctl workers' has set this run to $(counted "$target" worker). For another number: $again$dir_option --workers N"
+    if [ "$target" -gt 0 ]; then workers=$target; fi
+  fi
+}
+
 # More rounds than the run has: up to --rounds; after its end as many as the run was made with.
 extend_run() {  # yes when the run was finished
   local have more=0
@@ -446,14 +459,18 @@ tell_first_loss() {
 
 # Kills the last worker after a third of the remaining rounds; the launcher starts it again.
 kill_one_worker() {  # VERSION at the start
-  local victim=w$((workers - 1)) goal version="" pid again i
+  local victim="" goal version="" pid="" again i
   goal=$(($1 + ($(asked status config.run.rounds) - $1) / 3 + 1))
   while [ "${version:-0}" -lt "$goal" ]; do
     sleep 0.2
     alive $$ || return 1
     version=$(version_now)
   done
-  pid=$(worker_pid "$victim")
+  for ((i = workers - 1; i >= 0; i--)); do
+    victim=w$i pid=$(worker_pid "w$i")
+    [ -z "$pid" ] || break
+  done
+  [ -n "$pid" ] || { echo "no worker ran at version $version"; return 1; }
   kill -KILL "$pid" || { echo "worker $victim (process '$pid') could not be killed at version $version"; return 1; }
   echo "killed worker $victim (process $pid, kill -9) at version $version"
   for ((i = 0; i < 300; i++)); do
@@ -524,6 +541,7 @@ if [ ${#texts[@]} -eq 0 ] && [ ! -f "$dir/tokens/meta.json" ]; then fetch_text; 
 build
 prepare_data
 took text_took
+asked_workers=$workers
 write_config
 was_finished=no; [ ! -f "$dir/finished" ] || was_finished=yes
 rm -f "$logs/first_loss" "$logs/kill.log"
@@ -539,6 +557,7 @@ trap stop_all EXIT
 say "Training: one coordinator, $(counted "$workers" worker)"
 start_coordinator
 launched 'the file changed, so it takes back [^"]*' | sort -u  # --workers changes it, for example
+agree_on_workers "$asked_workers"
 extend_run "$was_finished"
 remember_rounds
 rm -f "$dir/finished"

@@ -228,6 +228,33 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(process.wait(100), 0, self.output())
         self.assertRegex(self.output(), r"(?m)^ +more workers +\S+ --workers 4$")
 
+    def test_a_number_of_workers_is_newer_than_what_the_launcher_remembers(self):
+        def launched():
+            status = subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "--json", "launcher"], check=True,
+                                    capture_output=True, text=True).stdout
+            return json.loads(status)["target"]
+
+        process = self.start("--text", "text", "--workers", "3", "--rounds", MANY)
+        self.wait_for(process, r"^training: version [1-9]")
+        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "workers", "scale", "1"], check=True, stdout=subprocess.DEVNULL)
+        self.end(process)
+        process = self.start("--text", "text")
+        self.wait_for(process, r"^training: version [1-9]")
+        self.assertEqual(launched(), 1)
+        self.assertIn("'atollctl workers' has set this run to 1 worker. For another number: ./scripts/quickstart.sh --workers N", self.output())
+        self.end(process)
+        process = self.start("--text", "text", "--workers", "3")
+        self.wait_for(process, r"^training: version [1-9].* 3 workers")
+        self.assertEqual(launched(), 3)
+
+    def test_kills_a_worker_that_runs(self):
+        process = self.start("--text", "text", "--workers", "2", "--rounds", "120")
+        self.wait_for(process, r"^training: version [1-9]")
+        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "workers", "scale", "1"], check=True, stdout=subprocess.DEVNULL)
+        self.end(process)
+        output = self.ended(0, "--text", "text", "--kill-a-worker")
+        self.assertRegex(output, r"killed worker w0 \(process \d+, kill -9\) at version \d+\s+the launcher started worker w0 again")
+
     def test_waits_for_another_build_takes_other_ports_and_fails_quietly(self):
         taken = socket.socket()
         self.addCleanup(taken.close)
