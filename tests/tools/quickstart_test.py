@@ -248,7 +248,9 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(launched(), 3)
 
     def test_kills_a_worker_that_runs(self):
-        process = self.start("--text", "text", "--workers", "2", "--rounds", "120")
+        # Long rounds, so that the run does not end before its worker is killed.
+        (self.folder / "configs/quickstart.yaml").write_text(CONFIG.replace("  steps: 2\n", "  steps: 1500\n"))
+        process = self.start("--text", "text", "--workers", "2", "--rounds", "20")
         self.wait_for(process, r"^training: version [1-9]")
         subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "workers", "scale", "1"], check=True, stdout=subprocess.DEVNULL)
         self.end(process)
