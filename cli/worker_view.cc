@@ -25,8 +25,10 @@ std::string DurationText(double seconds) { return HumanDuration(Seconds(std::max
 
 std::string DataText(const v1::DataAssignment& data) {
   if (data.partitions() == 0) return "its own";
-  return absl::StrFormat("part %d of %d, %s samples of it consumed", data.partition(), data.partitions(),
-                         HumanCount(static_cast<double>(data.samples_consumed())));
+  return absl::StrFormat(
+      "part %d of %d, %s samples of it consumed; a round reads the part that is most behind, "
+      "of this one and those without a worker",
+      data.partition(), data.partitions(), HumanCount(static_cast<double>(data.samples_consumed())));
 }
 
 using Times = google::protobuf::RepeatedPtrField<v1::TimeSpent>;
