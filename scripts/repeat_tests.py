@@ -21,6 +21,7 @@ Exit codes: 0 all runs done and none failed, 1 a run failed, 2 wrong usage, or t
 up and runs are missing, 130 interrupted (runs that had not ended are not counted).
 """
 import argparse
+import fcntl
 import itertools
 import json
 import math
@@ -94,14 +95,27 @@ class Record:
 
     NO_RUN = {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0, "failures": []}
 
-    def __init__(self, path, failures, fresh):
+    def __init__(self, path, failures, fresh, report):
         self.path, self.failures, self.lock = pathlib.Path(path), pathlib.Path(failures), threading.Lock()
+        if not report:
+            self.keep_others_out()
         self.data, self.known = {"revisions": [], "tests": {}}, known_seconds()
         if self.path.exists() and not fresh:
             try:
                 self.data = checked(json.loads(self.path.read_text()))
             except (OSError, ValueError) as error:
                 raise Unusable(f"{self.path} has no counts: {error}; --fresh starts new ones") from error
+
+    def keep_others_out(self):
+        """A second call would overwrite the counts of this one."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.locked = open(self.path.with_suffix(".lock"), "w")
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Unusable(f"another call counts in {self.path}; wait for it, or give this one another --record") from error
+        except OSError as error:
+            raise Unusable(f"the counts cannot be written: {error}") from error
 
     def begin(self):
         """Names the revision whose runs follow."""
@@ -391,7 +405,7 @@ def main():
         print("repeat_tests: no test matches", file=sys.stderr)
         return 2
     build = pathlib.Path(arguments.build)
-    record = Record(arguments.record or build / "repeat.json", build / "repeat.failures", arguments.fresh)
+    record = Record(arguments.record or build / "repeat.json", build / "repeat.failures", arguments.fresh, arguments.report)
     if arguments.forget:
         print(f"repeat_tests: no counts any more: {', '.join(record.forget(arguments.forget)) or 'no test matches'}")
         return 0

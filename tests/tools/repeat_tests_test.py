@@ -46,6 +46,9 @@ def check_interruption(folder, end):
     until = time.monotonic() + 60
     while not (folder / "begun").exists() and time.monotonic() < until:
         time.sleep(0.05)
+    done, _ = call(folder, "--tests", "^off$")
+    assert done.returncode == 2 and "another call counts in" in done.stderr, done.stderr
+    assert call(folder, "--report")[0].returncode != 2
     process.send_signal(end)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted; the same command continues" in said, said
