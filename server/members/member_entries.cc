@@ -30,7 +30,8 @@ std::optional<WorkerEntry> EntryOf(const MemberRegistry& members, const WorkerNa
 
 WorkerEntry EntryOfRemoved(const MemberRegistry& members, WorkerEntry entry) {
   if (members.membership().Find(entry.name)->state == MemberState::kLeft) return entry;
-  const bool drained = members.FindAccount(entry.name).drained;
+  const bool drained =
+      members.FindAccount(entry.name).drained || members.command(entry.name).command == WorkerCommand::kDrain;
   entry.departed = true;
   entry.command = static_cast<uint8_t>(drained ? WorkerCommand::kDrain : WorkerCommand(0));
   entry.command_at_once = false;

@@ -96,7 +96,11 @@ absl::Status MemberActions::SetBanned(const WorkerName& worker, bool banned, con
 
 void MemberActions::Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
   (void)core_.members.membership().Evict(worker, now);
-  core_.members.SetCommand(worker, PendingCommand{});
+  // A drain that it had no time to obey stays: a process of it that joins again must still leave, and the
+  // launcher's next life must not start it in place of one that is wanted.
+  if (core_.members.command(worker).command != WorkerCommand::kDrain) {
+    core_.members.SetCommand(worker, PendingCommand{});
+  }
   effects.members.push_back(worker);
   effects.Event(EventKind::kWorkerLeft, worker,
                 absl::StrFormat("worker '%s' was removed%s", worker, Because(why)));

@@ -178,6 +178,21 @@ TEST(AdminWorker, ALostWorkerThatComesBackInANewLifeStillDrains) {
   EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone);
 }
 
+TEST(AdminWorker, AnEvictedWorkerThatHadToDrainIsToldToDrainWhenItJoinsAgain) {
+  TestRun run;
+  run.Begin({"a", "b"}, Ones());
+  ASSERT_TRUE(Do(run, "a", kDrain).ok());
+  ASSERT_TRUE(Do(run, "a", kEvict).ok());
+  const MemberRef again = run.Join("a");
+  EXPECT_EQ(ViewOf(run, "a").state, "draining");
+  EXPECT_EQ(run.Heartbeat(again)->command, WorkerCommand::kDrain);
+  ASSERT_TRUE(run.coordinator().Leave(again, "drained").ok());
+  EXPECT_EQ(run.Heartbeat(run.Join("a"))->command, WorkerCommand::kNone) << "it has obeyed";
+  // An eviction without a drain sends nobody away for good.
+  ASSERT_TRUE(Do(run, "b", kEvict).ok());
+  EXPECT_EQ(run.Heartbeat(run.Join("b"))->command, WorkerCommand::kNone);
+}
+
 TEST(AdminWorker, ResyncIsVoidInANewLife) {
   TestRun run;
   run.Begin({"a", "b"}, Ones());
@@ -563,6 +578,24 @@ TEST_F(AdminLauncher, ADrainThatWasTakenBackStaysSoBeforeTheWorkerHasJoined) {
   EXPECT_TRUE(run_.admin().Launched().drained.empty());
   ASSERT_TRUE(run_.Restart().ok());
   EXPECT_TRUE(run_.admin().DrainedWorkers().empty());
+  EXPECT_EQ(run_.admin().WantedWorkers(), 1);
+}
+
+TEST_F(AdminLauncher, ADrainedWorkerThatIsRemovedBeforeItObeysStaysDrained) {
+  for (const WorkerAction removal : {kEvict, kBan}) {
+    const WorkerName name = removal == kEvict ? "w-0" : "w-1";
+    if (removal == kEvict) {
+      ASSERT_TRUE(run_.admin().ScaleWorkers(kAnn, std::nullopt, 3).ok());
+      run_.Begin({"w-0", "w-1", "w-2"}, Ones());
+    }
+    ASSERT_TRUE(Do(run_, name, kDrain).ok());
+    ASSERT_TRUE(Do(run_, name, removal).ok());
+    ASSERT_TRUE(run_.Restart().ok());
+    EXPECT_THAT(run_.admin().DrainedWorkers(), ::testing::Contains(name));
+  }
+  ASSERT_TRUE(Do(run_, "w-1", kUnban).ok());
+  ASSERT_TRUE(run_.Restart().ok());
+  EXPECT_THAT(run_.admin().DrainedWorkers(), ::testing::ElementsAre("w-0", "w-1"));
   EXPECT_EQ(run_.admin().WantedWorkers(), 1);
 }
 
