@@ -97,7 +97,7 @@ absl::Status MemberActions::SetBanned(const WorkerName& worker, bool banned, con
 void MemberActions::Remove(const WorkerName& worker, const std::string& why, MonoTime now, Effects& effects) {
   (void)core_.members.membership().Evict(worker, now);
   // A drain that it had no time to obey stays: a process of it that joins again must still leave, and the
-  // launcher's next life must not start it in place of one that is wanted.
+  // launcher's next life must not start it in place of a wanted worker.
   if (core_.members.command(worker).command != WorkerCommand::kDrain) {
     core_.members.SetCommand(worker, PendingCommand{});
   }
