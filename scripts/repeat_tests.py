@@ -70,8 +70,9 @@ def known_seconds():
 
 def revision():
     head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "-uno"], capture_output=True, text=True,
-                             check=False).stdout.strip()
+    # The committed counts change with every run.
+    command = ["git", "-C", ROOT, "status", "--porcelain", "-uno", "--", ".", ":!tests/repeat_counts.json"]
+    changed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     return head + ("+changes" if changed else "")
 
 
@@ -168,6 +169,14 @@ class Record:
             raise Unusable(f"the counts cannot be written: {error}") from error
 
 
+def kill_groups(processes):
+    for process in processes:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 class Load:
     """What runs beside the tests while it is on."""
 
@@ -221,11 +230,7 @@ class Load:
     def __exit__(self, *_):
         self.ended.set()
         with self.lock:
-            for process in self.processes:
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            kill_groups(self.processes)
         for thread in self.threads:
             thread.join()
 
@@ -257,11 +262,7 @@ class Runs:
     def stop(self):
         with self.lock:
             self.stopped = True
-            for process in self.processes:
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            kill_groups(self.processes)
 
 
 def table(record, entries, wanted):

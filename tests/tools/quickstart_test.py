@@ -118,6 +118,11 @@ class Quickstart(unittest.TestCase):
         self.assertNotIn("interrupted", self.output())
         return ports, self.output()
 
+    def atollctl(self, *arguments):
+        """What it prints, of the run in the default folder."""
+        return subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], *arguments], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+
     def ended(self, code, *arguments, **more):
         """The output of a run that ends with CODE."""
         self.assertEqual(self.start(*arguments, **more).wait(200), code, self.output())
@@ -224,19 +229,17 @@ class Quickstart(unittest.TestCase):
         process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
         self.wait_for(process, r"^training: version [1-9]")
         for command in ("workers add 2", "run stop --yes"):
-            subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], *command.split()], check=True, stdout=subprocess.DEVNULL)
+            self.atollctl(*command.split())
         self.assertEqual(process.wait(100), 0, self.output())
         self.assertRegex(self.output(), r"(?m)^ +more workers +\S+ --workers 4$")
 
     def test_a_number_of_workers_is_newer_than_what_the_launcher_remembers(self):
         def launched():
-            status = subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "--json", "launcher"], check=True,
-                                    capture_output=True, text=True).stdout
-            return json.loads(status)["target"]
+            return json.loads(self.atollctl("--json", "launcher"))["target"]
 
         process = self.start("--text", "text", "--workers", "3", "--rounds", MANY)
         self.wait_for(process, r"^training: version [1-9]")
-        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "workers", "scale", "1"], check=True, stdout=subprocess.DEVNULL)
+        self.atollctl("workers", "scale", "1")
         self.end(process)
         process = self.start("--text", "text")
         self.wait_for(process, r"^training: version [1-9]")
@@ -252,7 +255,7 @@ class Quickstart(unittest.TestCase):
         (self.folder / "configs/quickstart.yaml").write_text(CONFIG.replace("  steps: 2\n", "  steps: 1500\n"))
         process = self.start("--text", "text", "--workers", "2", "--rounds", "20")
         self.wait_for(process, r"^training: version [1-9]")
-        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "workers", "scale", "1"], check=True, stdout=subprocess.DEVNULL)
+        self.atollctl("workers", "scale", "1")
         self.end(process)
         output = self.ended(0, "--text", "text", "--kill-a-worker")
         self.assertRegex(output, r"killed worker w0 \(process \d+, kill -9\) at version \d+\s+the launcher started worker w0 again")
@@ -341,8 +344,7 @@ class Quickstart(unittest.TestCase):
     def test_tells_which_settings_another_number_of_workers_takes_back(self):
         process = self.start("--text", "text", "--workers", "1", "--rounds", MANY)
         self.wait_for(process, r"^training: version [1-9]")
-        subprocess.run([BIN / "atollctl", "--admin", self.ports_text()["admin"], "config", "set", "outer.learning_rate=0.9"], check=True,
-                       stdout=subprocess.DEVNULL)
+        self.atollctl("config", "set", "outer.learning_rate=0.9")
         self.end(process)
         self.assertNotIn("takes back", self.run_until_trained("--text", "text")[1])
         output = self.run_until_trained("--text", "text", "--workers", "2")[1]
