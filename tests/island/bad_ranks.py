@@ -5,7 +5,9 @@ Usage: bad_ranks.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there.
 """
 import concurrent.futures
+import contextlib
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -149,6 +151,25 @@ def comes_again(tries):
         process.communicate()
 
 
+def a_store_that_ends(tries):
+    """A rank that finds the store of a rank 0 that is ending waits for the next rank 0. An ending process, until the kernel closes its
+    files, takes connections that nobody serves, and then resets them."""
+    with socket.socket() as ending:
+        ending.bind(("127.0.0.1", 0))
+        ending.listen()
+        port = ending.getsockname()[1]
+        one = tries.start("--device", "cpu", "--rank-timeout", "10", variables=torchrun(1, 2, port))
+        select.select([ending], [], [], PATIENCE_S)
+        time.sleep(1)
+    first = tries.start("--device", "cpu", "--rank-timeout", "10", variables=torchrun(0, 2, port))
+    said = said_until(first, "waiting for the coordinator")
+    if "waiting for the coordinator" not in said or one.poll() is not None:
+        tries.complaints.append(f"a store that ends: rank 1 exits with {one.poll()}, rank 0 says {said[-1000:]}")
+    for process in (first, one):
+        process.kill()
+        process.communicate()
+
+
 def another_program_answers(tries):
     """At the address of the store: it resets each connection, at once or later."""
     for read in (0, 1, 100):
@@ -165,8 +186,8 @@ def another_program_answers(tries):
                     one = other.accept()[0]
                 except TimeoutError:
                     continue
-                one.settimeout(5)
-                if read:
+                one.settimeout(1)
+                with contextlib.suppress(TimeoutError):  # of a store's two connections, one says nothing
                     one.recv(read)
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 one.close()
@@ -220,6 +241,7 @@ def measure(folder, programs):
     asked_to_end(tries)
     comes_again(tries)
     half_a_message(tries)
+    a_store_that_ends(tries)
     another_program_answers(tries)
     gives_up(tries)
     too_many_ranks(tries)

@@ -5,8 +5,8 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -74,18 +74,26 @@ class Emergency {
   const std::function<bool()> asked_to_end_;
 };
 
-/// Says why LibTorch ends this process, as long as this object lives. LibTorch 1.13 watches the store on a
-/// thread of its own, and if another program answers there, that thread throws where nobody can catch it.
+/// Keeps a thread of LibTorch 1.13 from ending this process, from the constructor to Release. That thread
+/// watches the store, and when the connection is reset, it throws where nobody can catch it: another program
+/// answers there, or rank 0 has just ended, and its next life is to be waited for. So the thread stops
+/// permanently, and what uses the store fails by itself. For the main thread, which makes this object, says
+/// why the process ends.
 class TorchThreadGuard {
  public:
   TorchThreadGuard(const Logger& log, const IslandPlace& place) {
-    Said() = [log, place](const std::string& what) {
+    Said() = [log, place, main = std::this_thread::get_id()](const std::string& what) {
+      if (std::this_thread::get_id() != main) {
+        log.Info("the connection to the store has ended", {{"cause", what}});
+        while (true) ::pause();
+      }
       log.Error(NotTheStore(place, what));
       log.Flush();
     };
     before_ = std::set_terminate(&End);
   }
-  ~TorchThreadGuard() { std::set_terminate(before_); }
+  /// Not by a destructor: a rank that gives up may have such a thread to the end of the process.
+  void Release() const { std::set_terminate(before_); }
   TorchThreadGuard(const TorchThreadGuard&) = delete;
   TorchThreadGuard& operator=(const TorchThreadGuard&) = delete;
 
@@ -307,7 +315,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
     // But nobody starts the missing ones of a supervisor that was killed.
     asked_to_end = [supervisor = ::getppid()] { return ::getppid() != supervisor; };
   }
-  std::optional<TorchThreadGuard> guard(std::in_place, log, place);
+  const TorchThreadGuard guard(log, place);
   auto island = Island::Form({.place = place,
                               .facts = FactsOf(place, flags, *data),
                               .device = flags.device,
@@ -316,12 +324,12 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
                               .on_broken = [&](const absl::Status& cause) { emergency.Exit(cause); },
                               .on_drain = [&] { (*shutdown)->Request(); },
                               .asked_to_end = asked_to_end});
-  guard.reset();
   if (!island.ok()) {
     const int code = fail(island.status(), CodeOfNoIsland(island.status(), (*shutdown)->requested()));
     const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
     return broken && place.supervised && !(*shutdown)->requested() ? kIslandBroken : code;
   }
+  guard.Release();
   int code = 0;
   if ((*island)->is_first()) {
     code = LeadRanks(flags, **island, *data, **tasks, log, **shutdown);

@@ -22,6 +22,8 @@ constexpr Duration kSaysSo = Seconds(5);      // how often a rank says for whom 
 constexpr Duration kConnects = Seconds(2);    // one try; LibTorch 2.6 takes up to three times as long
 constexpr Duration kLooksAgain = Seconds(1);  // how often it looks whether it was asked to end
 constexpr Duration kMargin = Seconds(5);      // rank 0 gives up first, with the better message
+constexpr Duration kStoreEnds =
+    Seconds(15);  // until a store that closes connections is taken for another program
 constexpr char kAddressKey[] = "rank0";
 
 std::string PlaceText(const IslandPlace& place) {
@@ -277,15 +279,24 @@ absl::Status Island::Gather() {
 
 absl::StatusOr<std::string> Island::AddressOfFirst() {
   const MonoTime deadline = SteadyNow() + patience();
+  const MonoTime store_ends = SteadyNow() + std::min(patience(), kStoreEnds);
   MonoTime says_so = SteadyNow() + kSaysSo;
+  absl::Status closed;  // what closed the last connection
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
     auto address = store_->Get(kAddressKey, kLooksAgain);
     if (address.ok()) return address;
-    if (!absl::IsDeadlineExceeded(address.status())) {
-      return absl::UnavailableError(NotTheStore(options_.place, std::string(address.status().message())));
-    }
     const MonoTime now = SteadyNow();
+    if (!absl::IsDeadlineExceeded(address.status())) closed = address.status();
+    if (!closed.ok() && now >= store_ends) {
+      return absl::UnavailableError(NotTheStore(options_.place, std::string(closed.message())));
+    }
+    if (!absl::IsDeadlineExceeded(address.status())) {
+      // A rank 0 that ends still takes connections, for seconds on a busy host, and closes them unanswered.
+      SleepThisThread(kLooksAgain);
+      ATOLL_RETURN_IF_ERROR(OpenStore());
+      continue;
+    }
     if (now >= deadline) {
       return absl::DeadlineExceededError(
           absl::StrFormat("rank 0 has not come to %s within %g s, although the store is there: start rank 0 "
@@ -327,7 +338,6 @@ absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
     if (!silent) SleepThisThread(kLooksAgain);
     announced = store_->Get(kAddressKey, kLooksAgain);
     if (announced.ok()) continue;
-    store_.reset();
     ATOLL_RETURN_IF_ERROR(OpenStore());
     announced = AddressOfFirst();
   }

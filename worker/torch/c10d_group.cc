@@ -222,8 +222,10 @@ absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c
 #endif
 }
 
-/// The destructor of a TCPStore that serves waits for its thread, which waits without end for the rest of
-/// what a connection has begun to send. So nobody destroys it; the thread ends with the process.
+/// The destructor of a TCPStore waits for its threads. The thread that serves waits without end for the rest
+/// of what a connection has begun to send; the one that LibTorch 1.13 has on the other side never ends once
+/// its connection was reset (run_rank.cc, TorchThreadGuard). So nobody destroys it; the threads end with the
+/// process. A store that has ended is opened again at most once a second, while a rank waits for rank 0.
 void KeepForProcess(const c10::intrusive_ptr<c10d::TCPStore>& store) {
   static auto* const kept = new std::vector<c10::intrusive_ptr<c10d::TCPStore>>;
   kept->push_back(store);
@@ -268,7 +270,7 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
     store.waitWorkers = false;
     store.timeout = Milliseconds(options.timeout);
     const auto tcp = OpenTcpStore(options.host, store);
-    if (options.hosts_store) KeepForProcess(tcp);
+    KeepForProcess(tcp);
     return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(options.prefix, tcp));
   } catch (...) {
     const absl::Status why = StatusFromTorchException(place, "");
