@@ -430,6 +430,7 @@ if __name__ == "__main__":
         signal.signal(end, interrupted)  # also ends the load
     # Tests that are killed leave files behind.
     with tempfile.TemporaryDirectory(prefix="atoll-repeat-", ignore_cleanup_errors=True) as scratch:
+        os.chmod(scratch, 0o755)  # like /tmp: tests run programs as other users (k8s_runbooks)
         os.environ.setdefault("TMPDIR", scratch)
         try:
             code = main()
