@@ -1,10 +1,10 @@
 # The only ways to add a target: each gets the house's compiler settings.
 
-# In each of them PCH names a kind of precompiled header (AtollPch.cmake); UNITY says how many files make a batch. Tests
-# are not batched: many of their files have fixtures of the same names.
+# In each of them PCH names a kind of precompiled header (AtollPch.cmake); UNITY says how many files make a batch.
 
 # Batches of files that are compiled as one: most of the time goes into reading headers and into inline functions of
-# theirs, which a batch pays once. UNITY gives the number of files; 0 keeps a target out.
+# theirs, which a batch pays once. UNITY gives the number of files; 0 keeps a target out. Files of a batch see each other's
+# names: a test file with a helper that another test file also has is in ALONE, and not in a batch.
 function(_atoll_unity target batch)
   if(NOT ATOLL_UNITY OR batch STREQUAL "0")
     return()
@@ -167,13 +167,16 @@ function(_atoll_register_test name timeout labels)
   endif()
 endfunction()
 
-# atoll_test(NAME core_merge_test SRCS ... DEPS ... [LABELS unit] [TIMEOUT s] [PCH test]): a GoogleTest program, one ctest entry.
+# atoll_test(NAME core_merge_test SRCS ... [ALONE ...] DEPS ... [LABELS unit] [TIMEOUT s] [PCH test]): a GoogleTest program, one
+# ctest entry. ALONE are further sources, each compiled alone.
 # "tests/paths.h" names the source tree and the folder of our programs.
 # The target <folder>_tests builds all tests of a folder.
 function(atoll_test)
-  cmake_parse_arguments(A "" "NAME;TIMEOUT;PCH" "SRCS;DEPS;LABELS" ${ARGN})
-  add_executable(${A_NAME} ${A_SRCS})
+  cmake_parse_arguments(A "" "NAME;TIMEOUT;PCH" "SRCS;ALONE;DEPS;LABELS" ${ARGN})
+  add_executable(${A_NAME} ${A_SRCS} ${A_ALONE})
   _atoll_pch(${A_NAME} "${A_PCH}" test)
+  _atoll_unity(${A_NAME} "")
+  set_source_files_properties(${A_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${A_NAME} PRIVATE atoll_compiler ${A_DEPS} GTest::gmock GTest::gtest_main)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
