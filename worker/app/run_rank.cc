@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -84,7 +85,10 @@ class TorchThreadGuard {
   TorchThreadGuard(const Logger& log, const IslandPlace& place) {
     Said() = [log, place, main = std::this_thread::get_id()](const std::string& what) {
       if (std::this_thread::get_id() != main) {
-        log.Info("the connection to the store has ended", {{"cause", what}});
+        static std::atomic_flag said;  // a rank that waits opens the store again each second
+        if (!said.test_and_set()) {
+          log.Info("what answers at the store's address has closed a connection", {{"cause", what}});
+        }
         while (true) ::pause();
       }
       log.Error(NotTheStore(place, what));

@@ -298,10 +298,10 @@ absl::StatusOr<std::string> Island::AddressOfFirst() {
       continue;
     }
     if (now >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrFormat("rank 0 has not come to %s within %g s, although the store is there: start rank 0 "
-                          "with the same address",
-                          PlaceText(options_.place), ToSeconds(patience())));
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "rank 0 has not come to %s within %g s, although something takes connections there: "
+          "start rank 0 with the same address, and end what is not rank 0",
+          PlaceText(options_.place), ToSeconds(patience())));
     }
     if (now < says_so) continue;
     says_so = now + kSaysSo;
