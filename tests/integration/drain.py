@@ -76,6 +76,11 @@ def exit_of(run, worker):
     return None
 
 
+def counted(run, worker):
+    """Contributions of it that were accepted; 0 for one that has not joined."""
+    return int((run.workers() or {}).get(worker, {}).get("contributions_accepted", 0))
+
+
 def drain(folder, programs, tokens, name, complaints, attempt=0):
     """The exit code of the drained worker."""
     run = RealRun(folder / f"{name.replace(' ', '-')}-{attempt}", programs, CONFIG + PARTS[name])
@@ -83,10 +88,12 @@ def drain(folder, programs, tokens, name, complaints, attempt=0):
     try:
         run.launch(programs / "atoll-worker", [f"--data={tokens}", "--threads=1", "--device=cpu"])
         run.wait_for(lambda: run.head() >= 2, PATIENCE_S, "version 2")
+        # Async mode makes versions before w1 has joined; a worker that is not there yet cannot be drained.
+        run.wait_for(lambda: counted(run, "w1") > 0, PATIENCE_S, "a contribution of w1")
         with Slowed(pid_of(run, "w1")):
             head = run.head()
             run.wait_for(lambda: run.head() > head, PATIENCE_S, "a version of a slowed worker")
-            accepted = int(run.workers()["w1"].get("contributions_accepted", 0))
+            accepted = counted(run, "w1")
             if name == "too late":
                 run.wait_for(lambda: run.workers()["w1"].get("contributions_refused", 0) not in (0, "0"), PATIENCE_S, "a refusal")
             if run.ctl("workers", "drain", "w1") is None:
@@ -97,7 +104,7 @@ def drain(folder, programs, tokens, name, complaints, attempt=0):
         refused = [e["message"] for e in events if "REFUSED" in e.get("kind", "") and e.get("worker") == "w1"]
         drained = [e["message"] for e in events if e.get("kind") == "WORKER_DRAINED"]
         log = (run.folder / "coordinator/workers/w1.log").read_text()
-        after = int(run.workers()["w1"].get("contributions_accepted", 0)) - accepted
+        after = counted(run, "w1") - accepted
         print(f"{name}: exit code {code}, {len(refused)} refused, {after} accepted after the drain, {drained}")
         if name == "too late":
             event, line = (("does not count", "did not count") if code == 8 else ("counted", "nothing that was pushed last is lost"))
