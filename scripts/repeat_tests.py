@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests repeatedly and counts how often each one fails.
 
-Every ctest entry of a build folder runs several times: entries with threads, processes or clocks 50 times under a load, the
-others 5 times without a load. The counts are in a JSON file. The next call continues them, so a long suite can run in parts,
+Every ctest entry of a build folder runs several times: entries with threads, processes or clocks 50 times under a load, those
+labelled `idle`, which compare times with computed ones, 50 times without a load, and the others 5 times without a load. The counts are in a JSON file. The next call continues them, so a long suite can run in parts,
 on several machines if the file is taken along:
 
   scripts/repeat_tests.py --minutes 55                 repeat this command until it exits with 0 or 1
@@ -39,7 +39,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Labels of tests that compute and do nothing else: no thread, no process of ours, no clock. Every other test is timed.
 PURE = {"core", "protos", "style", "packaging", "data", "torch"}
-TIMED_TIMES, PURE_TIMES = 50, 5
+TIMES = {"pure": 5, "idle": 50, "timed": 50}
 # For a run whose duration is not known yet: tests/test_costs.txt has the seconds, without a load, of those that take longer than this.
 SHORT_S, LOAD_FACTOR = 3, 2
 RESULTS = ("passed", "failed", "skipped")
@@ -54,7 +54,7 @@ def entries_of(build):
     for test in json.loads(shown.stdout)["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         labels = set(properties.get("LABELS", []))
-        entries[test["name"]] = {"kind": "pure" if labels & PURE and "integration" not in labels else "timed",
+        entries[test["name"]] = {"kind": "idle" if "idle" in labels else "pure" if labels & PURE and "integration" not in labels else "timed",
                                  "serial": bool(properties.get("RUN_SERIAL")) or "timed" in labels, "labels": labels}
     return entries
 
@@ -316,8 +316,7 @@ def choose(arguments):
     if arguments.exclude:
         entries = {name: entry for name, entry in entries.items()
                    if not any(re.search(arguments.exclude, text) for text in (name, *entry["labels"]))}
-    times = {"timed": arguments.times or TIMED_TIMES, "pure": arguments.times or PURE_TIMES}
-    return entries, {name: times[entry["kind"]] for name, entry in entries.items()}
+    return entries, {name: arguments.times or TIMES[entry["kind"]] for name, entry in entries.items()}
 
 
 class Queue:
@@ -412,7 +411,8 @@ def main():
         return 0
     if not arguments.report:
         record.begin()
-        run_kind(arguments, record, entries, wanted, "pure", deadline)
+        for kind in ("pure", "idle"):
+            run_kind(arguments, record, entries, wanted, kind, deadline)
         with Load(arguments.load, build, arguments.load_jobs):
             run_kind(arguments, record, entries, wanted, "timed", deadline)
     totals = table(record, entries, wanted)

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Fails in every third run; is skipped; passes, and needs so long; checks that something else is running.
+# Fails in every third run; is skipped; checks that something else is running; checks that nothing is.
 TESTS = """
 add_test(flaky bash -c "echo x >> runs; [ $(( $(wc -l < runs) % 3 )) != 0 ] || { echo broken; exit 1; }")
 set_tests_properties(flaky PROPERTIES LABELS "core")
@@ -18,6 +18,8 @@ add_test(absent bash -c "exit 77")
 set_tests_properties(absent PROPERTIES LABELS "server" SKIP_RETURN_CODE 77)
 add_test(loaded bash -c "for i in $(seq 100); do [ -e busy ] && exit 0; sleep 0.1; done; exit 1")
 set_tests_properties(loaded PROPERTIES LABELS "server" RUN_SERIAL TRUE)
+add_test(quiet bash -c "rm -f busy; sleep 1; [ ! -e busy ]")
+set_tests_properties(quiet PROPERTIES LABELS "idle;server")
 add_test(beside bash -c "for i in $(seq 100); do [ -e alone ] && exit 1; touch waits; [ -e both ] && exit 0; sleep 0.1; done; exit 1")
 add_test(meets bash -c "for i in $(seq 100); do [ -e waits ] && touch both && exit 0; sleep 0.1; done; exit 1")
 add_test(alone bash -c "touch alone; sleep 0.5; rm alone")
@@ -91,6 +93,8 @@ def main():
         assert done.returncode == 3 and tests.get("loaded", {}).get("passed", 0) == 0, done.stdout
         done, tests = call(folder, "--tests", "loaded", "--times", "1", *load)
         assert done.returncode == 0 and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
+        done, tests = call(folder, "--tests", "^quiet$", "--times", "2", *load)
+        assert done.returncode == 0 and tests["quiet"]["passed"] == 2 and tests["quiet"]["kind"] == "idle", done.stdout + done.stderr
         # Two tests need each other; the third must not run beside them.
         done, tests = call(folder, "--tests", "beside|meets|alone", "--times", "3", "--jobs", "3", "--load", "none")
         assert done.returncode == 0 and all(tests[name]["passed"] == 3 for name in ("beside", "meets", "alone")), done.stdout
