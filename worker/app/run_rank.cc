@@ -32,6 +32,7 @@
 #include "worker/island/follow.h"
 #include "worker/island/island.h"
 #include "worker/island/island_replica.h"
+#include "worker/island/island_store.h"
 #include "worker/island/peer_link.h"
 #include "worker/island/rank_process.h"
 #include "worker/torch/device_count.h"

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,19 +17,7 @@
 namespace atl {
 namespace {
 
-constexpr Duration kSaysSo = Seconds(5);      // how often a rank says for whom it waits
-constexpr Duration kConnects = Seconds(2);    // one try; LibTorch 2.6 takes up to three times as long
-constexpr Duration kLooksAgain = Seconds(1);  // how often it looks whether it was asked to end
-constexpr Duration kMargin = Seconds(5);      // rank 0 gives up first, with the better message
-constexpr Duration kStoreEnds =
-    Seconds(15);  // until a store that closes connections is taken for another program
-constexpr char kAddressKey[] = "rank0";
-
-std::string PlaceText(const IslandPlace& place) {
-  if (!place.store_file.empty()) return place.store_file;
-  return absl::StrCat(place.store_host, ":", place.store_port);
-}
-
+constexpr Duration kMargin = Seconds(5);  // rank 0 gives up first, with the better message
 /// What else to do if ranks that run do not come to rank 0.
 std::string HintForMissing(const IslandPlace& place) {
   if (place.supervised) return "";
@@ -78,124 +65,28 @@ absl::StatusOr<AnnouncedPlace> ParseAnnounced(const IslandPlace& place, const st
   return AnnouncedPlace{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
 
-/// Whether a try to reach the store found a program that closed the connection: newer LibTorches greet the
-/// store as they connect.
-bool WasClosed(const absl::Status& tried) {
-  for (const char* const said : {"reset by peer", "Broken pipe", "likely closed"}) {
-    if (absl::StrContains(tried.message(), said)) return true;
-  }
-  return false;
-}
-
-/// c10d says of a name that nobody knows that the socket has timed out.
-absl::StatusOr<std::shared_ptr<RankStore>> OpenNamed(const RankStoreOptions& options) {
-  if (options.file.empty()) ATOLL_RETURN_IF_ERROR(CheckHostName(options.host));
-  return RankStore::Open(options);
-}
-
 }  // namespace
-
-std::string NotTheStore(const IslandPlace& place, const std::string& cause) {
-  if (!place.store_file.empty()) {
-    return absl::StrFormat("the file %s, where the ranks find each other, is damaged or gone: %s",
-                           place.store_file, cause);
-  }
-  return absl::StrFormat(
-      "what answers at %s is not the store of this island, or has ended: %s. Give all ranks the address "
-      "where rank 0 is "
-      "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT). Below torchrun, its PyTorch may have another "
-      "version than this "
-      "worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for it",
-      PlaceText(place), cause);
-}
 
 absl::StatusOr<std::unique_ptr<Island>> Island::Form(IslandOptions options) {
   ATOLL_RETURN_IF_ERROR(CheckRankSupport());
   std::unique_ptr<Island> island(new Island(std::move(options)));
-  ATOLL_RETURN_IF_ERROR(island->OpenStore());
   ATOLL_RETURN_IF_ERROR(island->is_first() ? island->Gather() : island->Join());
   return island;
 }
 
+Island::Island(IslandOptions options)
+    : options_(std::move(options)),
+      store_({.place = options_.place,
+              .patience = patience(),
+              .log = options_.log,
+              .check_wait = [this](const std::string& what) { return CheckWait(what); }}) {}
+
 Duration Island::patience() const { return options_.timeout * (options_.place.supervised ? 1 : 10); }
-
-absl::Status Island::OpenStore() {
-  const IslandPlace& place = options_.place;
-  RankStoreOptions store{.host = place.store_host,
-                         .port = place.store_port,
-                         .hosts_store = place.hosts_store,
-                         .prefix = absl::StrCat("atoll/", place.attempt),
-                         .file = place.store_file,
-                         .timeout = kConnects};
-  // c10d tries for minutes to listen on a port that is taken.
-  if (place.hosts_store) ATOLL_RETURN_IF_ERROR(CheckStorePort(place));
-  if (place.rank == 0 && !place.hosts_store && !place.supervised) {
-    options_.log.Info(
-        "uses the store of torchrun's agent. If the ranks do not find one another, torchrun's PyTorch has "
-        "another "
-        "version than this worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun",
-        {{"at", PlaceText(place)}});
-  }
-  const std::string waits_for = place.hosts_store ? "its own address" : "rank 0";
-  const MonoTime deadline = SteadyNow() + patience();
-  MonoTime says = SteadyNow();
-  absl::Status answered;
-  while (true) {
-    ATOLL_RETURN_IF_ERROR(CheckWait(waits_for));
-    auto opened = OpenNamed(store);
-    if (opened.ok()) {
-      store_ = *std::move(opened);
-      return absl::OkStatus();
-    }
-    if (absl::IsAlreadyExists(opened.status())) return opened.status();
-    // The last try may have found it too busy to take a connection.
-    if (WasClosed(opened.status())) answered = opened.status();
-    if (SteadyNow() >= deadline) return NoStore(answered.ok() ? opened.status() : answered);
-    // A name of a cluster's DNS may come seconds after the pod that has it.
-    if (SteadyNow() >= says) {
-      options_.log.Info("waits for " + waits_for,
-                        {{"at", PlaceText(place)}, {"cause", std::string(opened.status().message())}});
-      says = SteadyNow() + kSaysSo;
-    }
-    SleepThisThread(kLooksAgain);
-  }
-}
-
-absl::Status Island::NoStore(const absl::Status& cause) const {
-  const std::string at = PlaceText(options_.place);
-  if (options_.place.hosts_store) {
-    return absl::DeadlineExceededError(
-        absl::StrFormat("rank 0 hosts the store of its island, but has not reached it at %s within %g s: %s. "
-                        "Give all ranks an address "
-                        "that means this host everywhere (--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
-                        at, ToSeconds(patience()), std::string(cause.message())));
-  }
-  if (WasClosed(cause)) {
-    return absl::UnavailableError(NotTheStore(options_.place, std::string(cause.message())));
-  }
-  return absl::DeadlineExceededError(absl::StrFormat(
-      "rank 0 has not come to %s within %g s: start it there, or give all ranks the address where it is "
-      "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
-      at, ToSeconds(patience())));
-}
 
 absl::Status Island::CheckWait(const std::string& what) const {
   if (options_.asked_to_end == nullptr || !options_.asked_to_end()) return absl::OkStatus();
   return absl::CancelledError(
       absl::StrFormat("was asked to end while it waited for %s at %s", what, PlaceText(options_.place)));
-}
-
-absl::Status Island::CheckStorePort(const IslandPlace& place) {
-  const absl::Status bindable = CheckBindable({.host = "0.0.0.0", .port = place.store_port});
-  if (bindable.ok()) return absl::OkStatus();
-  const bool in_use = absl::IsUnavailable(bindable);
-  const std::string message = absl::StrFormat(
-      "rank 0 cannot host the store of its island on port %d: %s, or give all ranks another port "
-      "(MASTER_PORT, or "
-      "--island HOST:PORT)",
-      place.store_port,
-      in_use ? "another process uses it; end that process" : std::string(bindable.message()));
-  return absl::Status(in_use ? absl::StatusCode::kAlreadyExists : bindable.code(), message);
 }
 
 PeerLinkOptions Island::LinkTo(uint32_t rank) const {
@@ -210,12 +101,12 @@ PeerLinkOptions Island::LinkTo(uint32_t rank) const {
 }
 
 absl::Status Island::CreateGroup(const std::string& address) {
-  ATOLL_ASSIGN_OR_RETURN(group_, RankGroup::Create(store_, {.rank = options_.place.rank,
-                                                            .size = options_.place.size,
-                                                            .address = address,
-                                                            .device = options_.device,
-                                                            .timeout = options_.timeout,
-                                                            .on_broken = options_.on_broken}));
+  ATOLL_ASSIGN_OR_RETURN(group_, RankGroup::Create(store_.store(), {.rank = options_.place.rank,
+                                                                    .size = options_.place.size,
+                                                                    .address = address,
+                                                                    .device = options_.device,
+                                                                    .timeout = options_.timeout,
+                                                                    .on_broken = options_.on_broken}));
   return absl::OkStatus();
 }
 
@@ -228,28 +119,14 @@ absl::Status Island::Connect(const std::string& address) {
       absl::StrCat("the ranks have not connected: ", std::string(connected.message())));
 }
 
-absl::Status Island::CheckOnlyFirst() const {
-  // Torchrun's agent keeps the store of its ranks' lives, and a file is the supervisor's.
-  if (!options_.place.hosts_store) return absl::OkStatus();
-  ATOLL_ASSIGN_OR_RETURN(const bool has_another, store_->Has(kAddressKey));
-  if (!has_another) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "rank 0 is there twice: %s is the address of another rank 0, not of this host. Give each process a "
-      "rank "
-      "of its own, and all of them the address of the host with rank 0 (--rank and --island, or RANK and "
-      "MASTER_ADDR)",
-      PlaceText(options_.place)));
-}
-
 absl::Status Island::Gather() {
   const IslandPlace& place = options_.place;
+  ATOLL_RETURN_IF_ERROR(store_.Open());
   ATOLL_ASSIGN_OR_RETURN(const auto listener, FrameListener::Listen(place.store_host));
-  ATOLL_RETURN_IF_ERROR(CheckOnlyFirst());
-  ATOLL_RETURN_IF_ERROR(
-      store_->Set(kAddressKey, Announce({.host = place.store_host, .port = listener->port()})));
+  ATOLL_RETURN_IF_ERROR(store_.SetAddress(Announce({.host = place.store_host, .port = listener->port()})));
   Gathering gathering(options_.facts, options_.log);
   const MonoTime deadline = SteadyNow() + patience();
-  MonoTime says_so = SteadyNow() + kSaysSo;
+  MonoTime says_so = SteadyNow() + kRankSaysSo;
   while (true) {
     ATOLL_RETURN_IF_ERROR(gathering.Look());
     if (gathering.complete()) break;
@@ -263,7 +140,7 @@ absl::Status Island::Gather() {
           gathering.Missing(), ToSeconds(patience()), PlaceText(place), HintForMissing(place)));
     }
     if (now < says_so) continue;
-    says_so = now + kSaysSo;
+    says_so = now + kRankSaysSo;
     options_.log.Info("waits for " + gathering.Missing(), {{"at", PlaceText(place)}});
   }
   const std::string own_address = gathering.ReachedAt();
@@ -277,49 +154,17 @@ absl::Status Island::Gather() {
   return Connect(own_address);
 }
 
-absl::StatusOr<std::string> Island::AddressOfFirst() {
-  const MonoTime deadline = SteadyNow() + patience();
-  const MonoTime store_ends = SteadyNow() + std::min(patience(), kStoreEnds);
-  MonoTime says_so = SteadyNow() + kSaysSo;
-  absl::Status closed;  // what closed the last connection
-  while (true) {
-    ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
-    auto address = store_->Get(kAddressKey, kLooksAgain);
-    if (address.ok()) return address;
-    const MonoTime now = SteadyNow();
-    if (!absl::IsDeadlineExceeded(address.status())) closed = address.status();
-    if (!closed.ok() && now >= store_ends) {
-      return absl::UnavailableError(NotTheStore(options_.place, std::string(closed.message())));
-    }
-    if (!absl::IsDeadlineExceeded(address.status())) {
-      // A rank 0 that ends still takes connections, for seconds on a busy host, and closes them unanswered.
-      SleepThisThread(kLooksAgain);
-      ATOLL_RETURN_IF_ERROR(OpenStore());
-      continue;
-    }
-    if (now >= deadline) {
-      return absl::DeadlineExceededError(absl::StrFormat(
-          "rank 0 has not come to %s within %g s, although something takes connections there: "
-          "start rank 0 with the same address, and end what is not rank 0",
-          PlaceText(options_.place), ToSeconds(patience())));
-    }
-    if (now < says_so) continue;
-    says_so = now + kSaysSo;
-    options_.log.Info("waits for rank 0", {{"at", PlaceText(options_.place)}});
-  }
-}
-
 absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
   // Rank 0 listens until all ranks are there. When one of them comes back before its loss is noticed, the
   // port is closed, and the next life has another one, mostly in another store.
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow();
-  auto announced = AddressOfFirst();
+  auto announced = store_.AwaitAddress();
   while (true) {
     ATOLL_RETURN_IF_ERROR(announced.status());
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
     ATOLL_ASSIGN_OR_RETURN(const AnnouncedPlace first, ParseAnnounced(options_.place, *announced));
-    const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kLooksAgain, kSaysSo);
+    const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kRankLooksAgain, kRankSaysSo);
     auto socket = FrameSocket::Connect(first.host, first.port, patience, options_.timeout);
     if (socket.ok()) return socket;
     const std::string cause(socket.status().message());
@@ -329,17 +174,17 @@ absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
                                                     cause, RemedyFor(options_.place, first.host)));
     }
     if (SteadyNow() >= says_so) {
-      says_so = SteadyNow() + kSaysSo;
+      says_so = SteadyNow() + kRankSaysSo;
       options_.log.Info(
           silent ? "waits for rank 0 to answer at the port that it chose"
                  : "waits for rank 0 to take ranks again: it notices a lost rank after --rank-timeout",
           {{"at", absl::StrCat(first.host, ":", first.port)}, {"cause", cause}});
     }
-    if (!silent) SleepThisThread(kLooksAgain);
-    announced = store_->Get(kAddressKey, kLooksAgain);
+    if (!silent) SleepThisThread(kRankLooksAgain);
+    announced = store_.LookUpAddress();
     if (announced.ok()) continue;
-    ATOLL_RETURN_IF_ERROR(OpenStore());
-    announced = AddressOfFirst();
+    store_.Leave();
+    announced = store_.AwaitAddress();
   }
 }
 
@@ -347,7 +192,7 @@ absl::Status Island::Join() {
   ATOLL_ASSIGN_OR_RETURN(auto socket, ReachFirst());
   ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
   const MonoTime deadline = SteadyNow() + patience() + kMargin;
-  MonoTime says_so = SteadyNow() + kSaysSo;
+  MonoTime says_so = SteadyNow() + kRankSaysSo;
   std::string own_address = socket->local_address();
   on_host_of_first_ = socket->within_host();
   while (true) {
@@ -355,7 +200,7 @@ absl::Status Island::Join() {
     // A rank that shows no life loses its place to a new process with its number. That the connection has
     // ended is seen below.
     (void)socket->Send(FrameType::kHeartbeat, "");
-    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kLooksAgain));
+    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kRankLooksAgain));
     if (frame.has_value() && frame->type == FrameType::kRefusal) {
       return absl::InvalidArgumentError(frame->body);
     }
@@ -367,7 +212,7 @@ absl::Status Island::Join() {
     const MonoTime now = SteadyNow();
     if (now >= deadline) return absl::DeadlineExceededError("rank 0 does not begin; see its log");
     if (now < says_so) continue;
-    says_so = now + kSaysSo;
+    says_so = now + kRankSaysSo;
     options_.log.Info("waits for rank 0, which waits for the others", {{"at", PlaceText(options_.place)}});
   }
   first_ = std::make_unique<PeerLink>(std::move(socket), LinkTo(0));

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "worker/island/agreement.h"
 #include "worker/island/followers.h"
+#include "worker/island/island_store.h"
 #include "worker/island/peer_link.h"
 #include "worker/island/placement.h"
 #include "worker/torch/rank_group.h"
@@ -22,9 +23,6 @@ namespace atl {
 /// Exit codes of a rank, beside those of all programs: its supervisor starts the island again.
 inline constexpr int kIslandBroken = 75;   // another rank is lost
 inline constexpr int kIslandRestart = 76;  // the run asked for it
-
-/// What a rank says when it finds another program where the store should be, or a store that has ended.
-std::string NotTheStore(const IslandPlace& place, const std::string& cause);
 
 struct IslandOptions {
   IslandPlace place;
@@ -60,24 +58,19 @@ class Island {
   bool on_host_of_first() const { return on_host_of_first_; }
 
  private:
-  explicit Island(IslandOptions options) : options_(std::move(options)) {}
-  absl::Status OpenStore();
-  absl::StatusOr<std::string> AddressOfFirst();
+  explicit Island(IslandOptions options);
   /// A connection to rank 0, of this life of the island or of the next one. Unavailable, with what to do.
   absl::StatusOr<std::unique_ptr<FrameSocket>> ReachFirst();
-  absl::Status CheckOnlyFirst() const;
-  static absl::Status CheckStorePort(const IslandPlace& place);
   absl::Status Gather();
   absl::Status Join();
   absl::Status CreateGroup(const std::string& address);
   absl::Status Connect(const std::string& address);
   PeerLinkOptions LinkTo(uint32_t rank) const;
   Duration patience() const;
-  absl::Status NoStore(const absl::Status& cause) const;
   absl::Status CheckWait(const std::string& what) const;
 
   const IslandOptions options_;
-  std::shared_ptr<RankStore> store_;
+  IslandStore store_;
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<PeerLink> first_;
