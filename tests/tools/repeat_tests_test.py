@@ -95,9 +95,13 @@ def main():
         assert done.returncode == 0 and tests["loaded"]["passed"] == 1, done.stdout + done.stderr
         done, tests = call(folder, "--tests", "^quiet$", "--times", "2", *load)
         assert done.returncode == 0 and tests["quiet"]["passed"] == 2 and tests["quiet"]["kind"] == "idle", done.stdout + done.stderr
+        # No kind gets all its runs before every test has the first ones.
+        done, _ = call(folder, "--tests", "^(quiet|alone)$", "--times", "4", "--first", "3", *load)
+        order = [line.split()[1] for line in done.stdout.splitlines() if ": passed in" in line]
+        assert order == ["quiet", *["alone"] * 3, "quiet", "alone"], done.stdout
         # Two tests need each other; the third must not run beside them.
-        done, tests = call(folder, "--tests", "beside|meets|alone", "--times", "3", "--jobs", "3", "--load", "none")
-        assert done.returncode == 0 and all(tests[name]["passed"] == 3 for name in ("beside", "meets", "alone")), done.stdout
+        done, tests = call(folder, "--tests", "beside|meets|alone", "--times", "7", "--jobs", "3", "--load", "none")
+        assert done.returncode == 0 and all(tests[name]["passed"] == 7 for name in ("beside", "meets", "alone")), done.stdout
         done, _ = call(folder, "--report", "--tests", "flaky|absent|loaded", "--times", "4")
         assert done.returncode == 1 and "flaky" in done.stdout and "3 tests: 7 of 12 runs, 1 failed, 2 skipped" in done.stdout, done.stdout
         # A change concerns one test: the counts of the others stay.
