@@ -77,19 +77,24 @@ absl::StatusOr<PushStatusReply> GrpcConnection::GetPushStatus(const MemberRef& m
 }
 
 absl::Status GrpcConnection::Leave(const MemberRef& member, const std::string& reason) {
-  grpc::ClientContext context;
-  const CallSet::Registration registration(&leaves_, &context);
-  // Read after the registration: CancelCalls then changes the deadline, or ends the call.
-  setup_.Begin(context, LeaveDeadline());
   v1::LeaveRequest request;
   *request.mutable_worker() = MemberRefToProto(member);
   request.set_reason(reason);
-  v1::LeaveReply reply;
-  const grpc::Status status = stub_->Leave(&context, request, &reply);
-  if (!status.ok() && registration.cancelled()) return Cancelled();
-  // Not CallSetup::Translate: a worker without time does not look for the fault of the connection.
-  if (calls_.cancelled()) return StatusOfCall(status, setup_.options().address);
-  return setup_.Translate(status);
+  while (true) {
+    grpc::ClientContext context;
+    const CallSet::Registration registration(&leaves_, &context);
+    // Read after the registration: CancelCalls then changes the deadline, or ends the call.
+    const Duration within = LeaveDeadline();
+    setup_.Begin(context, within);
+    v1::LeaveReply reply;
+    const grpc::Status status = stub_->Leave(&context, request, &reply);
+    // It may have begun when the worker was told to stop, just before the time for it became shorter.
+    if (!status.ok() && registration.cancelled() && LeaveDeadline() < within) continue;
+    if (!status.ok() && registration.cancelled()) return Cancelled();
+    // Not CallSetup::Translate: a worker without time does not look for the fault of the connection.
+    if (calls_.cancelled()) return StatusOfCall(status, setup_.options().address);
+    return setup_.Translate(status);
+  }
 }
 
 absl::StatusOr<ConfirmationPage> GrpcConnection::GetConfirmations(const MemberRef& member,

@@ -112,8 +112,8 @@ class CoordinatorConnection {
   /// Likewise for pushes, and the upload of initial parameters: there is no time left.
   virtual void CancelPushes() = 0;
   /// Likewise for calls with one answer, all but Leave: the worker is to stop. From now on a Leave takes no
-  /// longer than `leave_within`; one in progress is ended where that is less than it has had so far. From any
-  /// thread. A connection whose calls always end soon does nothing.
+  /// longer than `leave_within`; where that is shorter, one in progress begins again. From any thread. A
+  /// connection whose calls always end soon does nothing.
   virtual void CancelCalls(Duration leave_within) {}
 };
 

@@ -647,10 +647,29 @@ TEST_F(GrpcConnectionTest, AGoodbyeEndsInTheTimeThatIsLeft) {
     connection_->CancelCalls(Seconds(0.2));
   });
   const MonoTime begin = clock_.Now();
-  EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kDeadlineExceeded);
   stopper.join();
   EXPECT_EQ(connection_->Leave({}, "stopped").code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_LT(clock_.Now() - begin, Seconds(100));
+}
+
+// The worker's thread may begin its goodbye before the thread that stops it has said how long it may take.
+TEST_F(GrpcConnectionTest, AGoodbyeThatHasJustBegunIsSaidWhenItsTimeBecomesShorter) {
+  GrpcConnectionOptions options{.address = service_.address()};
+  options.leave_deadline = Seconds(300);
+  connection_.emplace(options, MakeChannel({.address = service_.address()}), &clock_);
+  const auto times = std::make_shared<std::atomic<int>>(0);
+  service_.on_leave = [times](grpc::ServerContext* context) {
+    if (++*times > 1) return grpc::Status::OK;
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  std::thread stopper([&] {
+    while (*times == 0) std::this_thread::yield();
+    connection_->CancelCalls(Seconds(60));
+  });
+  EXPECT_TRUE(connection_->Leave({}, "stopped").ok());
+  stopper.join();
 }
 
 TEST_F(GrpcConnectionTest, HeartbeatsArriveWhileALargeUploadCrawls) {
