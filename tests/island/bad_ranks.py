@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 from island_run import IslandRun, config, run_as_test, tokenize, tokenize_foxes
@@ -65,6 +66,7 @@ def command_lines(tries):
     tries.refuse("two ways", ["--ranks", "--island"], "--ranks", "2", "--island", "127.0.0.1:4000")
     tries.refuse("port 0", ["port is 0"], "--island", "127.0.0.1:0", "--rank", "0", "--world-size", "2")
     tries.refuse("half of torchrun", ["MASTER_ADDR", "MASTER_PORT"], variables={"RANK": "0", "WORLD_SIZE": "2"})
+    tries.refuse("empty address", ["MASTER_ADDR is empty"], variables={**torchrun(1, 2, 4000), "MASTER_ADDR": ""})
     tries.refuse("no number", ["WORLD_SIZE", "'two'"], variables={**torchrun(0, 2, 4000), "WORLD_SIZE": "two"})
     tries.refuse("torchrun and --ranks", ["--ranks", "torchrun"], "--ranks", "2", variables=torchrun(0, 2, 4000))
     tries.refuse("no CUDA", ["device 'cuda'", "has no CUDA"], "--ranks", "2", "--device", "cuda")
@@ -104,8 +106,10 @@ def absences(tries):
     port = free_port()
     tries.refuse("missing ranks", ["waits for ranks 1, 2 of 3", "ranks 1, 2 of 3 did not come within 10 s", "127.0.0.1 means each host itself"],
                  "--device", "cpu", "--rank-timeout", "1", variables=torchrun(0, 3, port), code=3)
-    tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
+    tries.refuse("no rank 0", ["waits for rank 0", "rank 0 has not come", "Connection refused", "MASTER_ADDR"], "--device", "cpu", "--rank-timeout", "1",
                  variables=torchrun(1, 2, port), code=3)
+    tries.refuse("unknown host of rank 0", ["rank 0 has not come", "cannot look up no-such-host.invalid", "MASTER_ADDR"], "--device", "cpu",
+                 "--rank-timeout", "1", "--island", f"no-such-host.invalid:{port}", "--rank", "1", "--world-size", "2", code=3)
     tries.refuse("unknown host", ["waits for its own address", "cannot look up no-such-host.invalid", "has not reached it at no-such-host.invalid", "MASTER_ADDR"], "--device",
                  "cpu", "--rank-timeout", "1", "--island", f"no-such-host.invalid:{port}", "--rank", "0", "--world-size", "2", code=3)
 
@@ -194,6 +198,75 @@ def another_program_answers(tries):
             ended.result()
 
 
+class Proxy:
+    """In front of a port, which may be away: then it closes what connects."""
+
+    def __init__(self, behind):
+        self.behind, self.is_there, self.connections = behind, False, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):  # until it is closed
+            while True:
+                one = self.listener.accept()[0]
+                if not self.is_there:
+                    one.close()
+                    continue
+                other = socket.create_connection(("127.0.0.1", self.behind))
+                ways = [threading.Thread(target=self._pass_on, args=way, daemon=True) for way in ((one, other), (other, one))]
+                self.connections.append(ways[0])
+                for way in ways:
+                    way.start()
+
+    @staticmethod
+    def _pass_on(source, target):
+        with contextlib.suppress(OSError):
+            while (some := source.recv(65536)):
+                target.sendall(some)
+            target.shutdown(socket.SHUT_RDWR)
+
+    def left(self):
+        """How many of the connections that it has passed on are not closed yet."""
+        return sum(one.is_alive() for one in self.connections)
+
+
+def seconds_used(process):
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def behind_a_proxy(tries):
+    """The way to the store may close connections. A rank that waits takes that for a rank 0 that ends and uses no processor; and a formed
+    island keeps no connection that may be closed."""
+    port = free_port()
+    first = tries.start("--device", "cpu", "--rank-timeout", "20", variables=torchrun(0, 2, port))
+    said_until(first, "waits for rank 1")
+    proxy = Proxy(port)
+    one = tries.start("--device", "cpu", "--rank-timeout", "20", variables=torchrun(1, 2, proxy.port))
+    said = said_until(one, "waits for rank 0")
+    time.sleep(1)
+    used = seconds_used(one)
+    time.sleep(4)
+    used = seconds_used(one) - used
+    proxy.is_there = True
+    said += said_until(one, "follows rank 0")
+    said_until(first, "waiting for the coordinator")
+    deadline = time.monotonic() + PATIENCE_S
+    while proxy.left() > 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    print(f"a rank behind a proxy that closes connections used {used:.2f} s in 4 s; the formed island has {proxy.left()} of "
+          f"{len(proxy.connections)} connections to the store")
+    proxy.listener.close()
+    if "follows rank 0" not in said or used > 2 or proxy.left() > 0 or not proxy.connections:
+        tries.complaints.append(f"behind a proxy: {used:.2f} s used, {proxy.left()} connections are left: {said[-1000:]}")
+    for process in (one, first):
+        process.kill()
+        process.communicate()
+
+
 def half_a_message(tries):
     """What a connection to the store's port begins to send and never ends must not keep rank 0 from ending."""
     port = free_port()
@@ -241,6 +314,7 @@ def measure(folder, programs):
     asked_to_end(tries)
     comes_again(tries)
     half_a_message(tries)
+    behind_a_proxy(tries)
     a_store_that_ends(tries)
     another_program_answers(tries)
     gives_up(tries)

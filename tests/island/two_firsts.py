@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Rank 0 on two hosts by mistake: the second of them exits with code 2, and the first still takes its rank 1.
+"""Rank 0 on two hosts by mistake: the second of them exits with code 2, and the first still takes its rank 1. Then a rank 0 whose
+address leads to a program on another host, which is silent, closes each connection, or speaks HTTP: it tries for its patience, says what
+it finds, and ends when it is asked to.
 
 Each host is a network of its own (unshare), joined by a pair of interfaces.
 
@@ -7,8 +9,10 @@ Usage: two_firsts.py --bin DIR [--keep]
 Exit codes: 0 all of it, 1 not (the complaints are printed), 77 the programs are not there, or unshare may not make namespaces.
 """
 import os
+import signal
 import subprocess
 import sys
+import time
 
 from bad_ranks import Attempts, said_until
 from island_run import run_as_test, tokenize_foxes
@@ -16,6 +20,27 @@ from island_run import run_as_test, tokenize_foxes
 ISOLATED = ("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
 INSIDE = "ATOLL_TEST_HAS_OWN_NETWORK"
 FIRST_HOST, OTHER_HOST, PORT = "10.77.0.1", "10.77.0.2", 29500
+WRONG_PORTS = {"silent": 29601, "closes": 29602, "http": 29603}
+ENDS_S = 20  # from SIGTERM on: some 5 s, and more on a busy machine
+
+# Programs on the other host, each at its port.
+WRONG_PROGRAMS = """
+import socket, sys, threading
+def serve(how, port):
+    listener = socket.create_server((sys.argv[1], port))
+    kept = []
+    while True:
+        one = listener.accept()[0]
+        if how == "http":
+            one.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+        if how == "closes":
+            one.close()
+        else:
+            kept.append(one)
+for how, port in """ + repr(list(WRONG_PORTS.items())) + """:
+    threading.Thread(target=serve, args=(how, port)).start()
+print("ready", flush=True)
+"""
 
 
 def join(other):
@@ -33,10 +58,34 @@ def start_rank(tries, rank, prefix=()):
     return tries.start("--device", "cpu", "--island", f"{FIRST_HOST}:{PORT}", "--world-size", "2", "--rank", str(rank), prefix=prefix)
 
 
+def start_wrong(tries, how, timeout):
+    return tries.start("--device", "cpu", "--island", f"{OTHER_HOST}:{WRONG_PORTS[how]}", "--world-size", "2", "--rank", "0",
+                       "--rank-timeout", timeout, name=f"{how}-{timeout}")
+
+
+def own_address_is_wrong(tries, inside):
+    with subprocess.Popen([*inside, sys.executable, "-c", WRONG_PROGRAMS, OTHER_HOST], stdout=subprocess.PIPE, text=True) as wrong:
+        wrong.stdout.readline()
+        asked = {how: start_wrong(tries, how, "60") for how in WRONG_PORTS}
+        for how, process in asked.items():
+            said = said_until(process, "waits for its own address")
+            process.send_signal(signal.SIGTERM)
+            begin = time.monotonic()
+            tries.expect(f"SIGTERM while its address is {how}", process, 130, "was asked to end while it waited for its own address")
+            if time.monotonic() - begin > ENDS_S or "cause=" not in said:
+                tries.complaints.append(f"SIGTERM while its address is {how}: {time.monotonic() - begin:.1f} s: {said[-1000:]}")
+        giving_up = {how: start_wrong(tries, how, "1") for how in WRONG_PORTS}
+        causes = {"silent": "does not answer", "closes": "within 10 s: ", "http": "response is expected"}
+        for how, process in giving_up.items():
+            tries.expect(f"its address is {how}", process, 3, f"has not reached it at {OTHER_HOST}:{WRONG_PORTS[how]}", causes[how], "MASTER_ADDR")
+        wrong.kill()
+
+
 def measure(folder, programs):
     tries = Attempts(folder, programs, tokenize_foxes(programs, folder))
     with subprocess.Popen(["unshare", "--net", "sleep", "600"]) as other:
         join(other.pid)
+        own_address_is_wrong(tries, ("nsenter", f"--net=/proc/{other.pid}/ns/net"))
         ranks = [start_rank(tries, 0)]
         said = said_until(ranks[0], "waits for rank 1 of 2")
         tries.expect("rank 0 on another host", start_rank(tries, 0, ("nsenter", f"--net=/proc/{other.pid}/ns/net")), 2,

@@ -76,16 +76,19 @@ class Emergency {
   const std::function<bool()> asked_to_end_;
 };
 
-/// Keeps a thread of LibTorch 1.13 from ending this process, from the constructor to Release. That thread
-/// watches the store, and when the connection is reset, it throws where nobody can catch it: another program
-/// answers there, or rank 0 has just ended, and its next life is to be waited for. So the thread stops
-/// permanently, and what uses the store fails by itself. For the main thread, which makes this object, says
-/// why the process ends.
+/// Keeps a thread of LibTorch 1.13 from ending this process. That thread watches the store, and when the
+/// connection is reset, it throws where nobody can catch it: another program answers there, or rank 0 has
+/// just ended, and its next life is to be waited for. So the thread stops permanently, and what uses the
+/// store fails by itself. For the main thread, which makes this object, says why the process ends. Once the
+/// island is formed, everything but a closed connection of another thread ends the process as it would
+/// without this.
 class TorchThreadGuard {
  public:
   TorchThreadGuard(const Logger& log, const IslandPlace& place) {
-    Said() = [log, place, main = std::this_thread::get_id()](const std::string& what) {
-      if (std::this_thread::get_id() != main) {
+    Said() = [this, log, place, main = std::this_thread::get_id()](const std::string& what) {
+      const bool is_main = std::this_thread::get_id() == main;
+      if (formed_ && (is_main || !SaysClosed(what))) before_();
+      if (!is_main) {
         static std::atomic_flag said;  // a rank that waits opens the store again each second
         if (!said.test_and_set()) {
           log.Info("what answers at the store's address has closed a connection", {{"cause", what}});
@@ -97,8 +100,8 @@ class TorchThreadGuard {
     };
     before_ = std::set_terminate(&End);
   }
-  /// Not by a destructor: a rank that gives up may have such a thread to the end of the process.
-  void Release() const { std::set_terminate(before_); }
+  /// No destructor undoes it: a rank may have such a thread to the end of the process.
+  void Formed() { formed_ = true; }
   TorchThreadGuard(const TorchThreadGuard&) = delete;
   TorchThreadGuard& operator=(const TorchThreadGuard&) = delete;
 
@@ -123,6 +126,7 @@ class TorchThreadGuard {
   }
 
   std::terminate_handler before_;
+  std::atomic<bool> formed_ = false;
 };
 
 /// Asks rank 0 to drain the worker. Callbacks of Shutdown outlive the island, so it is closed before the link
@@ -320,7 +324,8 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
     // But nobody starts the missing ones of a supervisor that was killed.
     asked_to_end = [supervisor = ::getppid()] { return ::getppid() != supervisor; };
   }
-  const TorchThreadGuard guard(log, place);
+  // It outlives this call, as such a thread does.
+  static auto* const guard = new TorchThreadGuard(log, place);
   auto island = Island::Form({.place = place,
                               .facts = FactsOf(place, flags, *data),
                               .device = flags.device,
@@ -334,7 +339,7 @@ int RunRank(const WorkerFlags& given, const IslandPlace& place, const Logger& al
     const bool broken = absl::IsDeadlineExceeded(island.status()) || absl::IsUnavailable(island.status());
     return broken && place.supervised && !(*shutdown)->requested() ? kIslandBroken : code;
   }
-  guard.Release();
+  guard->Formed();
   int code = 0;
   if ((*island)->is_first()) {
     code = LeadRanks(flags, **island, *data, **tasks, log, **shutdown);

@@ -4,10 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "common/bind_address.h"
 #include "common/status.h"
 #include "common/thread.h"
@@ -18,15 +16,17 @@ namespace atl {
 namespace {
 
 constexpr Duration kMargin = Seconds(5);  // rank 0 gives up first, with the better message
-/// What else to do if ranks that run do not come to rank 0.
-std::string HintForMissing(const IslandPlace& place) {
-  if (place.supervised) return "";
-  if (IsLoopback({.host = place.store_host})) {
-    return absl::StrFormat(
-        ". %s means each host itself: ranks on other hosts need another address of this one",
-        place.store_host);
+
+/// What to do if ranks do not come to rank 0.
+std::string RemedyForMissing(const IslandPlace& place) {
+  if (place.supervised) return "see their log";
+  const std::string start =
+      absl::StrFormat("start them with the same address %s, or fewer ranks. ", PlaceText(place));
+  if (!IsLoopback({.host = place.store_host})) {
+    return start + "If they run, open all TCP ports between the hosts";
   }
-  return ". If they run, open all TCP ports between the hosts";
+  return absl::StrFormat("%s%s means each host itself: ranks on other hosts need another address of this one",
+                         start, place.store_host);
 }
 
 /// Whether `host`, the address that rank 0 announced in the store, is not rank 0's on this host.
@@ -47,22 +47,6 @@ std::string RemedyFor(const IslandPlace& place, const std::string& host) {
          "NCCL "
          "listen at ports that the system chooses. If they are open, the island is complete without this "
          "process: end it, or the one that has its rank";
-}
-
-struct AnnouncedPlace {
-  std::string host;
-  uint16_t port = 0;
-};
-
-std::string Announce(const AnnouncedPlace& place) { return absl::StrCat(place.host, "|", place.port); }
-
-absl::StatusOr<AnnouncedPlace> ParseAnnounced(const IslandPlace& place, const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, '|');
-  uint32_t port = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
-    return absl::UnavailableError(NotTheStore(place, "it has no address of rank 0"));
-  }
-  return AnnouncedPlace{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
 
 }  // namespace
@@ -112,6 +96,8 @@ absl::Status Island::CreateGroup(const std::string& address) {
 
 absl::Status Island::Connect(const std::string& address) {
   const absl::Status connected = CreateGroup(address);
+  // Nothing asks it again, and what becomes of the connection is of no interest any more.
+  store_.Leave();
   if (connected.ok() || absl::IsUnimplemented(connected) || absl::IsInvalidArgument(connected))
     return connected;
   // A rank has ended or is frozen since it was admitted: all start again.
@@ -123,7 +109,7 @@ absl::Status Island::Gather() {
   const IslandPlace& place = options_.place;
   ATOLL_RETURN_IF_ERROR(store_.Open());
   ATOLL_ASSIGN_OR_RETURN(const auto listener, FrameListener::Listen(place.store_host));
-  ATOLL_RETURN_IF_ERROR(store_.SetAddress(Announce({.host = place.store_host, .port = listener->port()})));
+  ATOLL_RETURN_IF_ERROR(store_.SetAddress({.host = place.store_host, .port = listener->port()}));
   Gathering gathering(options_.facts, options_.log);
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow() + kRankSaysSo;
@@ -135,9 +121,9 @@ absl::Status Island::Gather() {
     if (socket != nullptr) gathering.Add(std::move(socket));
     const MonoTime now = SteadyNow();
     if (now >= deadline) {
-      return absl::DeadlineExceededError(absl::StrFormat(
-          "%s did not come within %g s: start them with the same address %s, or fewer ranks%s",
-          gathering.Missing(), ToSeconds(patience()), PlaceText(place), HintForMissing(place)));
+      return absl::DeadlineExceededError(absl::StrFormat("%s did not come within %g s: %s",
+                                                         gathering.Missing(), ToSeconds(patience()),
+                                                         RemedyForMissing(place)));
     }
     if (now < says_so) continue;
     says_so = now + kRankSaysSo;
@@ -159,62 +145,81 @@ absl::StatusOr<std::unique_ptr<FrameSocket>> Island::ReachFirst() {
   // port is closed, and the next life has another one, mostly in another store.
   const MonoTime deadline = SteadyNow() + patience();
   MonoTime says_so = SteadyNow();
-  auto announced = store_.AwaitAddress();
+  auto first = store_.AwaitAddress();
   while (true) {
-    ATOLL_RETURN_IF_ERROR(announced.status());
+    ATOLL_RETURN_IF_ERROR(first.status());
     ATOLL_RETURN_IF_ERROR(CheckWait("rank 0"));
-    ATOLL_ASSIGN_OR_RETURN(const AnnouncedPlace first, ParseAnnounced(options_.place, *announced));
     const Duration patience = std::clamp<Duration>(deadline - SteadyNow(), kRankLooksAgain, kRankSaysSo);
-    auto socket = FrameSocket::Connect(first.host, first.port, patience, options_.timeout);
+    auto socket = FrameSocket::Connect(first->host, first->port, patience, options_.timeout);
     if (socket.ok()) return socket;
     const std::string cause(socket.status().message());
     const bool silent = absl::IsDeadlineExceeded(socket.status());
-    if (SteadyNow() >= deadline || (!silent && MeansAnotherHost(options_.place, first.host))) {
+    if (SteadyNow() >= deadline || (!silent && MeansAnotherHost(options_.place, first->host))) {
       return absl::UnavailableError(absl::StrFormat("cannot reach rank 0 at the port that it chose: %s. %s",
-                                                    cause, RemedyFor(options_.place, first.host)));
+                                                    cause, RemedyFor(options_.place, first->host)));
     }
     if (SteadyNow() >= says_so) {
       says_so = SteadyNow() + kRankSaysSo;
       options_.log.Info(
           silent ? "waits for rank 0 to answer at the port that it chose"
                  : "waits for rank 0 to take ranks again: it notices a lost rank after --rank-timeout",
-          {{"at", absl::StrCat(first.host, ":", first.port)}, {"cause", cause}});
+          {{"at", absl::StrCat(first->host, ":", first->port)}, {"cause", cause}});
     }
     if (!silent) SleepThisThread(kRankLooksAgain);
-    announced = store_.LookUpAddress();
-    if (announced.ok()) continue;
-    store_.Leave();
-    announced = store_.AwaitAddress();
+    first = store_.LookUpAddress();
+    if (!first.ok()) first = store_.AwaitAddress();
   }
 }
 
-absl::Status Island::Join() {
-  ATOLL_ASSIGN_OR_RETURN(auto socket, ReachFirst());
-  ATOLL_RETURN_IF_ERROR(socket->Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
+absl::StatusOr<std::string> Island::AwaitWelcome(FrameSocket& socket) const {
+  ATOLL_RETURN_IF_ERROR(socket.Send(FrameType::kHello, EncodeRankFacts(options_.facts)));
   const MonoTime deadline = SteadyNow() + patience() + kMargin;
   MonoTime says_so = SteadyNow() + kRankSaysSo;
-  std::string own_address = socket->local_address();
-  on_host_of_first_ = socket->within_host();
   while (true) {
     ATOLL_RETURN_IF_ERROR(CheckWait("the other ranks"));
     // A rank that shows no life loses its place to a new process with its number. That the connection has
     // ended is seen below.
-    (void)socket->Send(FrameType::kHeartbeat, "");
-    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket->Receive(kRankLooksAgain));
+    (void)socket.Send(FrameType::kHeartbeat, "");
+    ATOLL_ASSIGN_OR_RETURN(const auto frame, socket.Receive(kRankLooksAgain));
     if (frame.has_value() && frame->type == FrameType::kRefusal) {
       return absl::InvalidArgumentError(frame->body);
     }
-    if (frame.has_value()) {
-      // On rank 0's host: the others reach both at the same address.
-      if (IsLoopback({.host = own_address}) && !frame->body.empty()) own_address = frame->body;
-      break;
-    }
+    if (frame.has_value()) return frame->body;
     const MonoTime now = SteadyNow();
-    if (now >= deadline) return absl::DeadlineExceededError("rank 0 does not begin; see its log");
+    if (now >= deadline) {
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "rank 0 at %s has taken this rank, but does not begin: its log says for whom it waits",
+          PlaceText(options_.place)));
+    }
     if (now < says_so) continue;
     says_so = now + kRankSaysSo;
     options_.log.Info("waits for rank 0, which waits for the others", {{"at", PlaceText(options_.place)}});
   }
+}
+
+absl::Status Island::Join() {
+  const MonoTime gives_up = SteadyNow() + patience();
+  std::unique_ptr<FrameSocket> socket;
+  absl::StatusOr<std::string> welcome;
+  while (true) {
+    ATOLL_ASSIGN_OR_RETURN(socket, ReachFirst());
+    welcome = AwaitWelcome(*socket);
+    if (!absl::IsUnavailable(welcome.status())) break;
+    if (options_.place.supervised || SteadyNow() >= gives_up) {
+      return absl::UnavailableError(
+          absl::StrFormat("rank 0 at %s ended before all ranks were there: see its log, and start it again",
+                          PlaceText(options_.place)));
+    }
+    options_.log.Warning("rank 0 ended before all ranks were there; waits for its next life",
+                         {{"at", PlaceText(options_.place)}});
+    store_.Leave();
+    SleepThisThread(kRankLooksAgain);
+  }
+  ATOLL_RETURN_IF_ERROR(welcome.status());
+  on_host_of_first_ = socket->within_host();
+  std::string own_address = socket->local_address();
+  // On rank 0's host: the others reach both at the same address.
+  if (IsLoopback({.host = own_address}) && !welcome->empty()) own_address = *welcome;
   first_ = std::make_unique<PeerLink>(std::move(socket), LinkTo(0));
   return Connect(own_address);
 }

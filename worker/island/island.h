@@ -61,6 +61,9 @@ class Island {
   explicit Island(IslandOptions options);
   /// A connection to rank 0, of this life of the island or of the next one. Unavailable, with what to do.
   absl::StatusOr<std::unique_ptr<FrameSocket>> ReachFirst();
+  /// The address of rank 0's host that its welcome names, perhaps empty. Waits for the other ranks.
+  /// Unavailable: rank 0 has ended. InvalidArgument: it refuses this rank.
+  absl::StatusOr<std::string> AwaitWelcome(FrameSocket& socket) const;
   absl::Status Gather();
   absl::Status Join();
   absl::Status CreateGroup(const std::string& address);

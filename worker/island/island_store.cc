@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/bind_address.h"
+#include "common/digest.h"
 #include "common/status.h"
 #include "common/thread.h"
 #include "worker/island/frame_socket.h"
@@ -15,16 +21,10 @@ namespace atl {
 namespace {
 
 constexpr Duration kConnects = Seconds(2);    // one try; LibTorch 2.6 takes up to three times as long
+constexpr Duration kAnswers = Seconds(1);     // one question to the store
 constexpr Duration kStoreEnds = Seconds(15);  // an ending rank 0 closes connections, longer on a busy host
-
-/// Whether a try to reach the store found a program that closed the connection: newer LibTorches greet the
-/// store as they connect.
-bool WasClosed(const absl::Status& tried) {
-  for (const char* const said : {"reset by peer", "Broken pipe", "likely closed"}) {
-    if (absl::StrContains(tried.message(), said)) return true;
-  }
-  return false;
-}
+constexpr char kAddressKey[] = "rank0";
+constexpr char kMarkKey[] = "host";  // tells the store of this process from that of another rank 0
 
 absl::Status CheckStorePort(const IslandPlace& place) {
   const absl::Status bindable = CheckBindable({.host = "0.0.0.0", .port = place.store_port});
@@ -36,6 +36,31 @@ absl::Status CheckStorePort(const IslandPlace& place) {
       place.store_port,
       in_use ? "another process uses it; end that process" : std::string(bindable.message()));
   return absl::Status(in_use ? absl::StatusCode::kAlreadyExists : bindable.code(), message);
+}
+
+/// The value of a key that rank 0 sets. DeadlineExceeded: there is none yet. Aborted: this is no store, or
+/// one that has ended.
+absl::StatusOr<std::string> Ask(RankStore& store, const char* key) {
+  const absl::Status pinged = store.Ping(kAnswers);
+  if (absl::IsDeadlineExceeded(pinged)) {
+    return absl::DeadlineExceededError("what is there takes connections, but does not answer");
+  }
+  if (!pinged.ok()) return absl::AbortedError(pinged.message());
+  auto value = store.Get(key, kAnswers);
+  if (absl::IsDeadlineExceeded(value.status())) {
+    return absl::DeadlineExceededError("the store there has no rank 0 yet");
+  }
+  if (!value.ok()) return absl::AbortedError(value.status().message());
+  return value;
+}
+
+absl::StatusOr<FirstAddress> ParseAddress(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '|');
+  uint32_t port = 0;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
+    return absl::AbortedError("it has no address of rank 0");
+  }
+  return FirstAddress{.host = parts[0], .port = static_cast<uint16_t>(port)};
 }
 
 /// For how long, without a longer pause, connections have been closed.
@@ -72,68 +97,105 @@ std::string NotTheStore(const IslandPlace& place, const std::string& cause) {
       PlaceText(place), cause);
 }
 
+bool SaysClosed(absl::string_view error) {
+  // Newer LibTorches greet the store as they connect, and find it closed then.
+  for (const char* const said : {"reset by peer", "Broken pipe", "likely closed"}) {
+    if (absl::StrContains(error, said)) return true;
+  }
+  return false;
+}
+
 absl::Status IslandStore::Open() {
   const IslandPlace& place = options_.place;
-  // c10d tries for minutes to listen on a port that is taken.
-  if (place.hosts_store) ATOLL_RETURN_IF_ERROR(CheckStorePort(place));
-  if (place.rank == 0 && !place.hosts_store && !place.supervised) {
+  if (place.hosts_store) return Host();
+  if (!place.supervised) {
     options_.log.Info(
         "uses the store of torchrun's agent. If the ranks do not find one another, torchrun's PyTorch has "
         "another version than this worker's LibTorch: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun",
         {{"at", PlaceText(place)}});
   }
-  return Await(place.hosts_store ? "its own address" : "rank 0", [this] { return Reach(); });
+  return Await("the store of the ranks", [this]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(store_, Connect());
+    const absl::Status pinged = store_->Ping(kAnswers);
+    if (pinged.ok()) return pinged;
+    Leave();
+    if (absl::IsDeadlineExceeded(pinged)) return absl::DeadlineExceededError("it does not answer");
+    return absl::AbortedError(pinged.message());
+  });
 }
 
-absl::StatusOr<std::string> IslandStore::AwaitAddress() {
-  std::string address;
-  const auto look = [this, &address]() -> absl::Status {
-    ATOLL_RETURN_IF_ERROR(Reach());
-    auto looked_up = LookUpAddress();
-    if (looked_up.ok()) {
-      address = *std::move(looked_up);
-      return absl::OkStatus();
-    }
-    if (absl::IsDeadlineExceeded(looked_up.status())) return looked_up.status();
-    Leave();
-    return absl::AbortedError(looked_up.status().message());
-  };
-  ATOLL_RETURN_IF_ERROR(Await("rank 0", look));
+absl::Status IslandStore::Host() {
+  // c10d tries for minutes to listen on a port that is taken.
+  ATOLL_RETURN_IF_ERROR(CheckStorePort(options_.place));
+  // This process reaches its own store over the loopback, whatever the address leads to.
+  ATOLL_ASSIGN_OR_RETURN(auto hosted, RankStore::Open({.host = "127.0.0.1",
+                                                       .port = options_.place.store_port,
+                                                       .hosts_store = true,
+                                                       .prefix = Prefix(),
+                                                       .timeout = kConnects}));
+  const std::string mark = absl::BytesToHexString(RandomBytes(8));
+  ATOLL_RETURN_IF_ERROR(hosted->Set(kMarkKey, mark));
+  ATOLL_RETURN_IF_ERROR(Await("its own address", [&] { return FindHosted(mark); }));
+  store_ = std::move(hosted);
+  return absl::OkStatus();
+}
+
+absl::Status IslandStore::FindHosted(const std::string& mark) const {
+  ATOLL_ASSIGN_OR_RETURN(const auto found, Connect());
+  ATOLL_ASSIGN_OR_RETURN(const std::string its_mark, Ask(*found, kMarkKey));
+  if (its_mark == mark) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "rank 0 is there twice: %s is the address of another rank 0, not of this host. Give each process a "
+      "rank "
+      "of its own, and all of them the address of the host with rank 0 (--rank and --island, or RANK and "
+      "MASTER_ADDR)",
+      PlaceText(options_.place)));
+}
+
+absl::Status IslandStore::SetAddress(const FirstAddress& address) {
+  const absl::Status set = store_->Set(kAddressKey, absl::StrCat(address.host, "|", address.port));
+  if (set.ok()) return set;
+  return absl::UnavailableError(NotTheStore(options_.place, std::string(set.message())));
+}
+
+absl::StatusOr<FirstAddress> IslandStore::AwaitAddress() {
+  FirstAddress address;
+  ATOLL_RETURN_IF_ERROR(Await("rank 0", [this, &address]() -> absl::Status {
+    ATOLL_ASSIGN_OR_RETURN(address, LookUpAddress());
+    return absl::OkStatus();
+  }));
   return address;
 }
 
-absl::Status IslandStore::SetAddress(const std::string& address) {
-  // Torchrun's agent keeps the store of its ranks' lives, and a file is the supervisor's.
-  if (options_.place.hosts_store) {
-    ATOLL_ASSIGN_OR_RETURN(const bool has_another, store_->Has(kAddressKey));
-    if (has_another) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "rank 0 is there twice: %s is the address of another rank 0, not of this host. Give each process a "
-          "rank of its own, and all of them the address of the host with rank 0 (--rank and --island, or "
-          "RANK "
-          "and MASTER_ADDR)",
-          PlaceText(options_.place)));
+absl::StatusOr<FirstAddress> IslandStore::LookUpAddress() {
+  const auto look = [this]() -> absl::StatusOr<FirstAddress> {
+    if (store_ == nullptr) {
+      ATOLL_ASSIGN_OR_RETURN(store_, Connect());
     }
-  }
-  return store_->Set(kAddressKey, address);
+    ATOLL_ASSIGN_OR_RETURN(const std::string text, Ask(*store_, kAddressKey));
+    return ParseAddress(text);
+  };
+  auto address = look();
+  if (!address.ok()) Leave();
+  return address;
 }
 
-absl::Status IslandStore::Reach() {
-  if (store_ != nullptr) return absl::OkStatus();
+std::string IslandStore::Prefix() const { return absl::StrCat("atoll/", options_.place.attempt); }
+
+absl::StatusOr<std::shared_ptr<RankStore>> IslandStore::Connect() const {
   const IslandPlace& place = options_.place;
-  // c10d says of a name that nobody knows that the socket has timed out.
-  if (place.store_file.empty()) ATOLL_RETURN_IF_ERROR(CheckHostName(place.store_host));
+  // Whatever the cause, c10d says after two seconds that the socket has timed out.
+  if (place.store_file.empty()) {
+    ATOLL_RETURN_IF_ERROR(
+        FrameSocket::Connect(place.store_host, place.store_port, kConnects, kConnects).status());
+  }
   auto opened = RankStore::Open({.host = place.store_host,
                                  .port = place.store_port,
-                                 .hosts_store = place.hosts_store,
-                                 .prefix = absl::StrCat("atoll/", place.attempt),
+                                 .prefix = Prefix(),
                                  .file = place.store_file,
                                  .timeout = kConnects});
-  if (opened.ok()) {
-    store_ = *std::move(opened);
-    return absl::OkStatus();
-  }
-  return WasClosed(opened.status()) ? absl::AbortedError(opened.status().message()) : opened.status();
+  if (opened.ok() || !SaysClosed(opened.status().message())) return opened;
+  return absl::AbortedError(opened.status().message());
 }
 
 absl::Status IslandStore::Await(const std::string& what, absl::FunctionRef<absl::Status()> look) const {
@@ -143,46 +205,45 @@ absl::Status IslandStore::Await(const std::string& what, absl::FunctionRef<absl:
   absl::Status cause;
   while (true) {
     ATOLL_RETURN_IF_ERROR(options_.check_wait(what));
+    const MonoTime begin = SteadyNow();
     const absl::Status looked = look();
-    if (looked.ok() || absl::IsAlreadyExists(looked)) return looked;
+    if (looked.ok() || absl::IsAlreadyExists(looked) || absl::IsInvalidArgument(looked)) return looked;
     const MonoTime now = SteadyNow();
     if (absl::IsAborted(looked)) closed.Add(now);
     // The last look may have found another program too busy to take a connection.
     if (absl::IsAborted(looked) || !closed.Lately(now)) cause = looked;
-    if (now >= deadline || closed.Lasted() >= kStoreEnds) return NotThere(cause);
+    const bool is_another = !options_.place.hosts_store && closed.Lasted() >= kStoreEnds;
+    if (now >= deadline || is_another) return NotThere(cause);
     if (now >= says_so) {
       options_.log.Info("waits for " + what,
                         {{"at", PlaceText(options_.place)}, {"cause", std::string(looked.message())}});
       says_so = now + kRankSaysSo;
     }
     // A name of a cluster's DNS may come seconds after the pod that has it.
-    if (store_ == nullptr) SleepThisThread(kRankLooksAgain);
+    SleepThisThread(std::max<Duration>(kRankLooksAgain - (now - begin), Duration(0)));
   }
 }
 
 absl::Status IslandStore::NotThere(const absl::Status& cause) const {
-  const std::string at = PlaceText(options_.place);
+  const IslandPlace& place = options_.place;
+  const std::string why(absl::StripSuffix(cause.message(), "."));
   const double waited_s = ToSeconds(options_.patience);
-  if (options_.place.hosts_store) {
+  if (place.hosts_store) {
     return absl::DeadlineExceededError(
         absl::StrFormat("rank 0 hosts the store of its island, but has not reached it at %s within %g s: %s. "
                         "Give all ranks an address that means this host everywhere (--island HOST:PORT, "
                         "MASTER_ADDR and MASTER_PORT)",
-                        at, waited_s, std::string(cause.message())));
+                        PlaceText(place), waited_s, why));
   }
-  if (absl::IsAborted(cause)) {
-    return absl::UnavailableError(NotTheStore(options_.place, std::string(cause.message())));
-  }
-  if (store_ != nullptr) {
-    return absl::DeadlineExceededError(absl::StrFormat(
-        "rank 0 has not come to %s within %g s, although something takes connections there: start rank 0 "
-        "with the same address, and end what is not rank 0",
-        at, waited_s));
+  if (absl::IsAborted(cause)) return absl::UnavailableError(NotTheStore(place, why));
+  if (place.supervised) {
+    return absl::DeadlineExceededError(
+        absl::StrFormat("rank 0 has not begun within %g s: see its log", waited_s));
   }
   return absl::DeadlineExceededError(absl::StrFormat(
-      "rank 0 has not come to %s within %g s: start it there, or give all ranks the address where it is "
+      "rank 0 has not come to %s within %g s: %s. Start it there, or give all ranks the address where it is "
       "(--island HOST:PORT, MASTER_ADDR and MASTER_PORT)",
-      at, waited_s));
+      PlaceText(place), waited_s, why));
 }
 
 }  // namespace atl

@@ -1,6 +1,7 @@
 #ifndef ATOLL_WORKER_ISLAND_ISLAND_STORE_H_
 #define ATOLL_WORKER_ISLAND_ISLAND_STORE_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "worker/island/placement.h"
@@ -25,6 +27,15 @@ std::string PlaceText(const IslandPlace& place);
 /// What a rank says when it finds another program where the store should be, or a store that has ended.
 std::string NotTheStore(const IslandPlace& place, const std::string& cause);
 
+/// Whether an error of the store says that the other side has closed the connection.
+bool SaysClosed(absl::string_view error);
+
+/// Where rank 0 takes the other ranks.
+struct FirstAddress {
+  std::string host;
+  uint16_t port = 0;
+};
+
 struct IslandStoreOptions {
   IslandPlace place;
   Duration patience;  // of each wait
@@ -39,28 +50,35 @@ class IslandStore {
  public:
   explicit IslandStore(IslandStoreOptions options) : options_(std::move(options)) {}
 
-  /// Waits for the store, and says every few seconds for whom. AlreadyExists: the port is in use (rank 0).
-  /// DeadlineExceeded: nobody answers. Unavailable: another program answers. Cancelled: asked to end.
+  /// For rank 0: makes the store where this process hosts it, and waits until it is reached at the address
+  /// that the others have. AlreadyExists: the port is in use. InvalidArgument: another rank 0 is at the
+  /// address. DeadlineExceeded: nobody answers, or a program that is no store. Unavailable: another program
+  /// closes connections. Cancelled: asked to end.
   absl::Status Open();
-  /// Waits for the address that rank 0 has set. Opens the store if it is not open or is gone. Errors: as
-  /// Open.
-  absl::StatusOr<std::string> AwaitAddress();
-  /// The address that rank 0 has set in the open store. An error: in that store there is none any more.
-  absl::StatusOr<std::string> LookUpAddress() { return store_->Get(kAddressKey, kRankLooksAgain); }
-  /// The next call that waits looks for another store.
+  /// For rank 0, after Open.
+  absl::Status SetAddress(const FirstAddress& address);
+
+  /// For the others: waits for the address that rank 0 has set, and says every few seconds so. Errors: as
+  /// Open, without the first two.
+  absl::StatusOr<FirstAddress> AwaitAddress();
+  /// The address that rank 0 has set, without a wait of more than some seconds. DeadlineExceeded: none is
+  /// set, or nobody answers. Aborted: what answers closed the connection, or is no store. After an error the
+  /// next call looks for another store.
+  absl::StatusOr<FirstAddress> LookUpAddress();
+
+  /// The open store. Null: the last call failed.
+  const std::shared_ptr<RankStore>& store() const { return store_; }
+  /// Ends the connection.
   void Leave() { store_.reset(); }
 
-  /// For rank 0. InvalidArgument: another rank 0 has set its address.
-  absl::Status SetAddress(const std::string& address);
-  /// The open store.
-  const std::shared_ptr<RankStore>& store() const { return store_; }
-
  private:
-  static constexpr char kAddressKey[] = "rank0";
-
-  /// Connects, once. Aborted: what answers there closed the connection.
-  absl::Status Reach();
-  /// Repeats `look` until it succeeds, until it is Aborted for 15 s, or until the patience ends.
+  absl::Status Host();
+  std::string Prefix() const;
+  /// Whether the store that answers at the address of the island is the one that this process hosts.
+  absl::Status FindHosted(const std::string& mark) const;
+  absl::StatusOr<std::shared_ptr<RankStore>> Connect() const;
+  /// Repeats `look` until it returns anything but Aborted, DeadlineExceeded and Unavailable, until it is
+  /// Aborted for 15 s (not where this process hosts the store), or until the patience ends.
   absl::Status Await(const std::string& what, absl::FunctionRef<absl::Status()> look) const;
   absl::Status NotThere(const absl::Status& cause) const;
 

@@ -77,6 +77,9 @@ absl::StatusOr<IslandRole> FromVariables(const Variables& variables) {
       return absl::InvalidArgumentError(absl::StrFormat("MASTER_PORT is %d; a port is 1 to 65535", port));
     }
     place.store_host = variables.Text("MASTER_ADDR");
+    if (place.store_host.empty()) {
+      return absl::InvalidArgumentError("MASTER_ADDR is empty: give the address of rank 0's host");
+    }
     place.store_port = static_cast<uint16_t>(port);
     place.hosts_store = place.rank == 0 && variables.Text("TORCHELASTIC_USE_AGENT_STORE") != "True";
     place.attempt = variables.Text("TORCHELASTIC_RESTART_COUNT");

@@ -1,6 +1,7 @@
 // RankGroup and RankStore on c10d. Compiled where LibTorch has Gloo or NCCL, and the headers are there
 // (cmake/AtollRanks.cmake); elsewhere no_rank_group.cc takes its place.
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #ifdef USE_C10D_GLOO
@@ -11,7 +12,11 @@
 #endif
 
 #include <chrono>
+#include <future>
+#include <memory>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,11 +45,47 @@ std::chrono::milliseconds Milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
+using Store = c10::intrusive_ptr<c10d::Store>;
+
+/// For a store whose destructor may wait without end.
+void KeepForProcess(Store store) {
+  static auto* const kept = new std::vector<Store>;
+  kept->push_back(std::move(store));
+}
+
+/// Ends the connection to a TCPStore. LibTorch 1.13 has a thread that watches it: it spins once the other
+/// side has closed the connection, until the store is destroyed. When the connection was reset, it stands
+/// still and the destructor waits for it (run_rank.cc, TorchThreadGuard), so another thread has that wait.
+void EndConnection(Store store) {
+  constexpr std::chrono::milliseconds kUsually(100);
+  struct Ending {
+    Store store;
+    std::promise<void> done;
+  };
+  const auto ending = std::make_shared<Ending>();
+  ending->store = std::move(store);
+  const std::future<void> done = ending->done.get_future();
+  try {
+    std::thread([ending] {
+      ending->store.reset();
+      ending->done.set_value();
+    }).detach();
+    done.wait_for(kUsually);
+  } catch (const std::system_error&) {
+    KeepForProcess(ending->store);
+  }
+}
+
 class C10dStore final : public RankStore {
  public:
-  explicit C10dStore(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+  C10dStore(Store store, bool connects) : store_(std::move(store)), connects_(connects) {}
+  ~C10dStore() override {
+    if (connects_) EndConnection(std::move(store_));
+  }
+  C10dStore(const C10dStore&) = delete;
+  C10dStore& operator=(const C10dStore&) = delete;
 
-  const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
+  const Store& store() const { return store_; }
 
   absl::Status Set(const std::string& key, const std::string& value) override {
     return Catch(key, [&] {
@@ -61,8 +102,12 @@ class C10dStore final : public RankStore {
     });
   }
 
-  absl::StatusOr<bool> Has(const std::string& key) override {
-    return Catch(key, [&]() -> absl::StatusOr<bool> { return store_->check({key}); });
+  absl::Status Ping(Duration timeout) override {
+    // Of no key: the store answers at once. LibTorch 1.13 has no bound for its other questions.
+    return Catch("an answer", [&] {
+      store_->wait({}, Milliseconds(timeout));
+      return absl::OkStatus();
+    });
   }
 
  private:
@@ -81,7 +126,15 @@ class C10dStore final : public RankStore {
     }
   }
 
-  const c10::intrusive_ptr<c10d::Store> store_;
+  Store store_;
+  const bool connects_;
+};
+
+/// A process group keeps its store. Gloo uses it only while the ranks connect.
+class LentStore final : public c10d::PrefixStore {
+ public:
+  using PrefixStore::PrefixStore;
+  void TakeBack() { store_ = c10::make_intrusive<c10d::HashStore>(); }
 };
 
 /// Work of a process group, which tells `on_broken` of its failure before it throws.
@@ -189,15 +242,16 @@ class C10dCollectives final : public RankCollectives {
 };
 
 /// Null in a program that was built without Gloo.
-c10::intrusive_ptr<Backend> GlooGroup(const c10::intrusive_ptr<c10d::Store>& store,
-                                      const RankGroupOptions& options) {
+c10::intrusive_ptr<Backend> GlooGroup(const Store& store, const RankGroupOptions& options) {
 #ifdef USE_C10D_GLOO
   auto gloo = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout));
   gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.address));
   gloo->threads = 2;
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store),
-                                                     static_cast<int>(options.rank),
-                                                     static_cast<int>(options.size), std::move(gloo));
+  const auto lent = c10::make_intrusive<LentStore>("gloo", store);
+  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(lent, static_cast<int>(options.rank),
+                                                           static_cast<int>(options.size), std::move(gloo));
+  lent->TakeBack();
+  return group;
 #else
   (void)store;
   (void)options;
@@ -205,9 +259,9 @@ c10::intrusive_ptr<Backend> GlooGroup(const c10::intrusive_ptr<c10d::Store>& sto
 #endif
 }
 
-absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c10d::Store>& store,
-                                                      const RankGroupOptions& options) {
+absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const Store& store, const RankGroupOptions& options) {
 #ifdef USE_C10D_NCCL
+  KeepForProcess(store);  // NCCL connects two ranks when they first exchange something
   auto nccl = c10d::ProcessGroupNCCL::Options::create();
   nccl->timeout = Milliseconds(options.timeout);
   return c10::intrusive_ptr<Backend>(c10::make_intrusive<c10d::ProcessGroupNCCL>(
@@ -220,15 +274,6 @@ absl::StatusOr<c10::intrusive_ptr<Backend>> NcclGroup(const c10::intrusive_ptr<c
                       "headers lack it; use --device cpu, or build with a LibTorch for CUDA",
                       options.device));
 #endif
-}
-
-/// The destructor of a TCPStore waits for its threads. The thread that serves waits without end for the rest
-/// of what a connection has begun to send; the one that LibTorch 1.13 has on the other side never ends once
-/// its connection was reset (run_rank.cc, TorchThreadGuard). So nobody destroys it; the threads end with the
-/// process. A store that has ended is opened again at most once a second, while a rank waits for rank 0.
-void KeepForProcess(const c10::intrusive_ptr<c10d::TCPStore>& store) {
-  static auto* const kept = new std::vector<c10::intrusive_ptr<c10d::TCPStore>>;
-  kept->push_back(store);
 }
 
 /// Newer PyTorches serve the store with libuv by default, also where they were built without it, as Debian
@@ -259,7 +304,7 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
       auto file = c10::make_intrusive<c10d::FileStore>(options.file, kNobodyRemovesIt);
       file->setTimeout(Milliseconds(options.timeout));  // also waits for a file that is gone
       return std::make_shared<C10dStore>(
-          c10::make_intrusive<c10d::PrefixStore>(options.prefix, std::move(file)));
+          c10::make_intrusive<c10d::PrefixStore>(options.prefix, std::move(file)), /*connects=*/false);
     });
   }
   const std::string place = absl::StrCat(options.host, ":", options.port);
@@ -270,8 +315,10 @@ absl::StatusOr<std::shared_ptr<RankStore>> OpenRankStore(const RankStoreOptions&
     store.waitWorkers = false;
     store.timeout = Milliseconds(options.timeout);
     const auto tcp = OpenTcpStore(options.host, store);
-    KeepForProcess(tcp);
-    return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(options.prefix, tcp));
+    // The thread that serves waits without end for the rest of what a connection has begun to send.
+    if (options.hosts_store) KeepForProcess(tcp);
+    return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(options.prefix, tcp),
+                                       /*connects=*/!options.hosts_store);
   } catch (...) {
     const absl::Status why = StatusFromTorchException(place, "");
     const bool in_use = absl::StrContains(why.message(), "in use");

@@ -30,7 +30,7 @@ struct RankStoreOptions {
 };
 
 /// The key-value store where ranks find each other: c10d's TCPStore, as torchrun has it, or its FileStore.
-/// Thread-safe.
+/// Thread-safe. Its destructor ends the connection; a store that this process hosts stays with the process.
 class RankStore {
  public:
   /// AlreadyExists: the port is in use (when this process hosts it). Unavailable: nobody answered within the
@@ -39,10 +39,12 @@ class RankStore {
 
   virtual ~RankStore() = default;
   virtual absl::Status Set(const std::string& key, const std::string& value) = 0;
-  /// Waits for the key. DeadlineExceeded after the timeout; Unavailable when the store is gone.
+  /// Waits for the key. DeadlineExceeded after the timeout; Unavailable when the store is gone. After a
+  /// timeout the store must not be used again: LibTorch 1.13 takes the late answer for that of the next call.
   virtual absl::StatusOr<std::string> Get(const std::string& key, Duration timeout) = 0;
-  /// Whether the key is there now. Unavailable when the store is gone.
-  virtual absl::StatusOr<bool> Has(const std::string& key) = 0;
+  /// DeadlineExceeded when the store does not answer within the timeout; Unavailable when it is gone, or what
+  /// answers is no store.
+  virtual absl::Status Ping(Duration timeout) = 0;
 };
 
 struct RankGroupOptions {
@@ -61,8 +63,8 @@ struct RankGroupOptions {
 /// thread-safe.
 class RankGroup {
  public:
-  /// Returns when all ranks are connected. Unimplemented: see CheckRankSupport, or CUDA without NCCL.
-  /// Unavailable: a rank did not come within the timeout.
+  /// Returns when all ranks are connected; `store` is the caller's again. Unimplemented: see
+  /// CheckRankSupport, or CUDA without NCCL. Unavailable: a rank did not come within the timeout.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Create(const std::shared_ptr<RankStore>& store,
                                                            const RankGroupOptions& options);
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -117,20 +118,59 @@ TEST_F(ReachTest, AClosedPortIsWaitedForAndNamedInTheEnd) {
   EXPECT_THAT(log_.str(), HasSubstr("waits for rank 0 to take ranks again"));
 }
 
+/// The next frame of the next rank that comes.
+absl::StatusOr<std::optional<Frame>> FirstFrame(FrameListener& listener, FrameType answer) {
+  auto socket = listener.Accept(Seconds(30), Seconds(30));
+  if (!socket.ok() || *socket == nullptr) return absl::DeadlineExceededError("nobody came");
+  auto said = (*socket)->Receive(Seconds(10));
+  EXPECT_TRUE((*socket)->Send(answer, "as the test has it").ok());
+  return said;
+}
+
 TEST_F(ReachTest, ARankThatComesBackEarlyJoinsTheNextLife) {
   const auto listener = FrameListener::Listen(kThisHost);
   ASSERT_TRUE(listener.ok()) << listener.status();
   next_announced_ = absl::StrCat(kThisHost, "|", (*listener)->port());
   absl::StatusOr<std::optional<Frame>> said = std::nullopt;
-  const std::jthread first([&] {
-    const auto socket = (*listener)->Accept(Seconds(30), Seconds(30));
-    if (socket.ok() && *socket != nullptr) said = (*socket)->Receive(Seconds(10));
-    // It closes: this rank 0 ends.
-  });
+  const std::jthread first([&] { said = FirstFrame(**listener, FrameType::kRefusal); });
   const absl::Status reached = Form(absl::StrCat(kThisHost, "|", FreePort()), Seconds(20));
-  EXPECT_FALSE(reached.ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(reached)) << reached;
   ASSERT_TRUE(said.ok() && said->has_value()) << said.status() << log_.str();
   EXPECT_EQ((*said)->type, FrameType::kHello);
+}
+
+TEST_F(ReachTest, ARank0ThatEndsBeforeAllRanksAreThereIsWaitedFor) {
+  const auto listener = FrameListener::Listen(kThisHost);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  absl::StatusOr<std::optional<Frame>> said = std::nullopt;
+  const std::jthread first([&] {
+    { const auto ends = (*listener)->Accept(Seconds(30), Seconds(30)); }
+    said = FirstFrame(**listener, FrameType::kRefusal);
+  });
+  const absl::Status reached = Form(absl::StrCat(kThisHost, "|", (*listener)->port()), Seconds(20));
+  EXPECT_TRUE(absl::IsInvalidArgument(reached)) << reached;
+  ASSERT_TRUE(said.ok() && said->has_value()) << said.status() << log_.str();
+  EXPECT_THAT(log_.str(), HasSubstr("rank 0 ended before all ranks were there; waits for its next life"));
+}
+
+TEST_F(ReachTest, ARank0ThatStaysAwayIsNamed) {
+  const auto listener = FrameListener::Listen(kThisHost);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::jthread first([&](const std::stop_token& done) {
+    while (!done.stop_requested()) (void)(*listener)->Accept(Seconds(0.1), Seconds(30));
+  });
+  const absl::Status reached = Form(absl::StrCat(kThisHost, "|", (*listener)->port()), Seconds(0.5));
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("rank 0 at 0.0.0.0:"));
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("see its log, and start it again"));
+}
+
+TEST_F(ReachTest, AnAddressThatMeansNothingIsNoRank0) {
+  const MonoTime begin = SteadyNow();
+  const absl::Status reached = Form("neither a host nor a port", Seconds(20));
+  EXPECT_GE(SteadyNow() - begin, Seconds(14)) << "a store that has ended may show it, too";
+  EXPECT_TRUE(absl::IsUnavailable(reached)) << reached;
+  EXPECT_THAT(std::string(reached.message()), HasSubstr("it has no address of rank 0"));
 }
 
 TEST_F(ReachTest, ALoopbackAddressOfRank0IsNamedWithTheRemedy) {
