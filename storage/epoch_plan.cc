@@ -21,6 +21,7 @@ absl::Status CheckEpoch(const StoreIndex& store_index, const EpochStart& start) 
                         "the run has %d",
                         start.layouts.size(), start.tensors.size(), start.records.size(), count));
   }
+  for (const WorkerEntry& worker : start.workers) ATOLL_RETURN_IF_ERROR(CheckWorkerName(worker.name));
   for (size_t i = 0; i < count; ++i) {
     const RoundRecord& record = start.records[i];
     const FragmentId id(static_cast<uint32_t>(i));

@@ -6,7 +6,8 @@
 
 namespace atl {
 
-/// InvalidArgument unless every fragment gets version head + 1 of its shape in a new epoch.
+/// InvalidArgument unless every fragment gets version head + 1 of its shape in a new epoch, and every worker
+/// has a valid name.
 absl::Status CheckEpoch(const StoreIndex& store_index, const EpochStart& start);
 
 /// Requires that CheckEpoch said OK.

@@ -402,6 +402,7 @@ absl::Status MemoryStore::BeginEpoch(const EpochStart& start) {
   std::erase_if(disk_->meta,
                 [](const auto& entry) { return entry.first.starts_with(meta_keys::kPartitions); });
   for (const PartitionEntry& partition : start.partitions) Put(partition);
+  for (const WorkerEntry& worker : start.workers) Put(worker);
   for (size_t i = 0; i < start.layouts.size(); ++i) {
     disk_->tensors[{start.layouts[i].id, start.records[i].version}] = CopyOf(start.tensors[i]);
   }

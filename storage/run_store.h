@@ -245,6 +245,7 @@ struct EpochStart {
   std::vector<FragmentTensorsView> tensors;
   std::vector<RoundRecord> records;
   std::vector<PartitionEntry> partitions;  // all partitions; absent ones start at 0
+  std::vector<WorkerEntry> workers = {};   // replace the records of these workers; the others stay
 };
 
 /// Thread-safe unless stated otherwise. If the disk is full, writes fail with ResourceExhausted and may be

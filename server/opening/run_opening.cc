@@ -307,13 +307,15 @@ absl::Status LeaveOldEpoch(const CoordinatorDeps& deps, MergeEngine& engine, Ope
       .committed_tokens = CommittedTokens(recovery.rounds),
       .partitions = recovery.partitions,
       .reason = absl::StrFormat("restored from checkpoint '%s'", recovery.checkpoint->name)};
-  const EpochStart start = StartEpoch(opened.fragments, heads, contents, *opened.config,
-                                      deps.clock->WallNow().time_since_epoch().count(), engine);
+  EpochStart start = StartEpoch(opened.fragments, heads, contents, *opened.config,
+                                deps.clock->WallNow().time_since_epoch().count(), engine);
+  // No worker has joined this epoch yet: members at the time of the checkpoint have no claim on their
+  // name. Stored with the epoch, because only the first start on this directory knows that it is a
+  // checkpoint.
+  for (WorkerEntry& worker : recovery.workers) worker.departed = true;
+  start.workers = recovery.workers;
   ATOLL_RETURN_IF_ERROR(deps.store->BeginEpoch(start));
   recovery.identity.epoch = start.epoch;
-  // No worker has joined this epoch yet: members at the time of the checkpoint have no claim on their
-  // name.
-  for (WorkerEntry& worker : recovery.workers) worker.departed = true;
   for (FragmentRecovery& fragment : recovery.fragments) {
     const RoundRecord& record = start.records[fragment.fragment.value()];
     fragment.stored = fragment.head = record.version;

@@ -469,6 +469,7 @@ absl::Status RocksDbRunStore::WriteEpoch(const EpochStart& start, const EpochPla
   ATOLL_RETURN_IF_ERROR(
       meta_->Scan(meta_keys::kPartitions, meta_keys::PrefixEnd(meta_keys::kPartitions), forget));
   for (const PartitionEntry& partition : start.partitions) Put(batch, partition);
+  for (const WorkerEntry& worker : start.workers) Put(batch, worker);
   return meta_->Write(batch, Durability::kSynced);
 }
 

@@ -194,6 +194,21 @@ TEST_P(RunStoreContract, ANewEpochTakesEverythingToTheNextVersion) {
   EXPECT_EQ(recovery().fragments[0].head, Version(4));
 }
 
+TEST_P(RunStoreContract, ANewEpochReplacesTheRecordsOfTheWorkersItNames) {
+  CreateAndSeed();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(store().PutWorker(WorkerNamed(name)).ok());
+  const FragmentTensors tensors = TensorsAt(0, 9);
+  EpochStart start = StartAt(Epoch(9), layouts_, {ViewOf(tensors)}, {0});
+  start.workers = {WorkerNamed("../up")};
+  EXPECT_EQ(store().BeginEpoch(start).code(), absl::StatusCode::kInvalidArgument);
+  WorkerEntry gone = WorkerNamed("a");
+  gone.departed = true;
+  start.workers = {gone};
+  ASSERT_TRUE(store().BeginEpoch(start).ok());
+  Reopen();
+  EXPECT_THAT(recovery().workers, ElementsAre(gone, WorkerNamed("b")));
+}
+
 TEST_P(RunStoreContract, AnUploadOfTheOldEpochCannotBeAcceptedInTheNewOne) {
   CreateAndSeed();
   const ContributionKey key = KeyOf("slow", 0);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -60,6 +61,12 @@ class RestoreTest : public testing::Test {
     std::filesystem::copy(checkpoint, elsewhere() + "/data", std::filesystem::copy_options::recursive);
   }
 
+  /// No member of the checkpoint may be live after the first start on its copy.
+  static void ExpectNoMembers(const Recovery& recovery) {
+    EXPECT_EQ(recovery.workers.size(), kCrashWorkers);
+    for (const WorkerEntry& worker : recovery.workers) EXPECT_TRUE(worker.departed) << worker.name;
+  }
+
   const TestDir dir_;
   const SyntheticRun run_ = SyntheticRun::Make(3);
 };
@@ -87,6 +94,23 @@ TEST_F(RestoreTest, ACopiedCheckpointGoesOnElsewhereUnderANewEpoch) {
   EXPECT_GE(model.head(), Version(7));
 }
 
+TEST_F(RestoreTest, TheMembersOfACopiedCheckpointAreGoneAfterEveryStart) {
+  Victim home_victim(home());
+  ASSERT_TRUE(home_victim.Start("").ok());
+  CopyCheckpoint(home_victim);
+  const auto copied = Inspect(elsewhere() + "/data");
+  ASSERT_TRUE(copied.ok() && copied->has_value()) << copied.status();
+  EXPECT_TRUE(std::ranges::none_of((*copied)->recovery.workers, &WorkerEntry::departed));
+  Victim victim(elsewhere());
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(victim.Start("").ok()) << victim.log();
+    EXPECT_EQ(victim.Stop(), 0);
+    const auto remains = Inspect(victim.data_dir());
+    ASSERT_TRUE(remains.ok() && remains->has_value()) << remains.status();
+    ExpectNoMembers((*remains)->recovery);
+  }
+}
+
 TEST_F(RestoreTest, ACrashWhileItsEpochBeginsChangesNothing) {
   Victim home_victim(home());
   ASSERT_TRUE(home_victim.Start("").ok());
@@ -104,6 +128,7 @@ TEST_F(RestoreTest, ACrashWhileItsEpochBeginsChangesNothing) {
   for (const RoundRecord& record : (*remains)->recovery.rounds)
     restores += record.contributions.empty() ? 1 : 0;
   EXPECT_EQ(restores, 1) << "the epoch began once";
+  ExpectNoMembers((*remains)->recovery);
 }
 
 TEST_F(RestoreTest, AStartAfterACrashInARestoreSaysWhatBecameOfIt) {
