@@ -32,22 +32,6 @@ void OneDirection(const RunOptions& run, std::vector<std::string>& advice) {
   }
 }
 
-/// Any name may be that of token files. A name that is nearly a known one is probably a slip.
-void MistypedTokenizer(const RunOptions& run, std::vector<std::string>& advice) {
-  std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
-  known.insert(known.end(), std::begin(kPublishedTokenizers), std::end(kPublishedTokenizers));
-  const std::string& name = run.data.tokenizer;
-  if (name.empty() || name == kNoTokenizer || std::ranges::find(known, name) != known.end()) return;
-  // A vocabulary of one's own: the pattern and eight digits.
-  if (name.find('-') != std::string::npos) return;
-  const std::string meant = DidYouMean(name, known);
-  if (meant.empty()) return;
-  advice.push_back(absl::StrFormat(
-      "data.tokenizer '%s': did you mean '%s'? Workers join only with token files that were made with a "
-      "tokenizer of this name; `atoll-data inspect FOLDER` shows it",
-      name, meant));
-}
-
 void Vocabulary(const RunOptions& run, std::vector<std::string>& advice) {
   if (run.model.external() != nullptr) return;  // which vocabulary its data has is not known
   if (run.data.tokenizer != kTokenizerNames[0] || run.model.vocabulary() >= kByteVocabulary) return;
@@ -93,9 +77,22 @@ double BitsPerValue(CodecKind kind) {
   return 8 * static_cast<double>(CodecFor(kind).EncodedSize(kSample)) / kSample;
 }
 
+std::vector<std::string> TokenizerAdvice(const std::string& name) {
+  std::vector<std::string> known(std::begin(kTokenizerNames), std::end(kTokenizerNames));
+  known.insert(known.end(), std::begin(kPublishedTokenizers), std::end(kPublishedTokenizers));
+  if (name.empty() || name == kNoTokenizer || std::ranges::find(known, name) != known.end()) return {};
+  // A vocabulary of one's own: the pattern and eight digits.
+  if (name.find('-') != std::string::npos) return {};
+  const std::string meant = DidYouMean(name, known);
+  if (meant.empty()) return {};
+  return {absl::StrFormat(
+      "data.tokenizer '%s': did you mean '%s'? Workers join only with token files that were made with a "
+      "tokenizer of this name; `atoll-data inspect FOLDER` shows it",
+      name, meant)};
+}
+
 std::vector<std::string> ConfigAdvice(const RunOptions& run) {
-  std::vector<std::string> advice;
-  MistypedTokenizer(run, advice);
+  std::vector<std::string> advice = TokenizerAdvice(run.data.tokenizer);
   Vocabulary(run, advice);
   OneDirection(run, advice);
   OnlyPushesAreSparse(run, advice);

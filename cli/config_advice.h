@@ -12,6 +12,10 @@ namespace atl {
 /// Size of one value that a codec sends, with its share of the headers.
 double BitsPerValue(CodecKind kind);
 
+/// A name that is nearly a known tokenizer's is probably a slip; any other name may be that of token files.
+/// At most one sentence. ConfigAdvice includes it.
+std::vector<std::string> TokenizerAdvice(const std::string& name);
+
 /// Probable mistakes in a valid configuration, each one sentence that names the field to change.
 std::vector<std::string> ConfigAdvice(const RunOptions& run);
 

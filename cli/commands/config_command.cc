@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
@@ -55,10 +57,23 @@ void Recommend(const GlobalOptions& global, const RunOptions& run, bool stranger
   if (strangers) std::fprintf(stderr, "recommendation: %s\n", kStrictIsBetter);
 }
 
+void PrintAdvice(std::FILE* to, const std::vector<std::string>& advice) {
+  for (const std::string& text : advice) std::fprintf(to, "warning: %s\n", text.c_str());
+}
+
+/// Prints all that can be said of the file at once, also if it has problems.
 absl::Status Validate(const GlobalOptions& global, const std::string& file, bool strangers) {
-  ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
+  const RunConfigReading reading = TryConfigFile(file);
+  const v1::RunConfig& config = reading.file.config;
+  if (!reading.status.ok()) {
+    PrintAdvice(stderr, TokenizerAdvice(config.data().tokenizer()));
+    return reading.status;
+  }
   ATOLL_ASSIGN_OR_RETURN(const RunOptions run, ToRunOptions(config));
-  ATOLL_RETURN_IF_ERROR(CheckModel(run));
+  if (const absl::Status fits = CheckModel(run); !fits.ok()) {
+    PrintAdvice(stderr, ConfigAdvice(run));
+    return fits;
+  }
   Recommend(global, run, strangers);
   if (global.json) return PrintJson(config);
   std::printf("%s is valid: run '%s', %s, %s of %s, %s tokens in all\n", file.c_str(), run.name.c_str(),
@@ -68,7 +83,7 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file, bool
   if (run.model.external() != nullptr) {
     std::printf("the model is external: the first worker that joins brings its tensors\n");
   }
-  for (const std::string& advice : ConfigAdvice(run)) std::printf("warning: %s\n", advice.c_str());
+  PrintAdvice(stdout, ConfigAdvice(run));
   return absl::OkStatus();
 }
 
@@ -113,9 +128,10 @@ void AddConfigCommand(CLI::App& app, const GlobalOptions& global, Action& action
   validate->callback([&global, &action, file, strangers] {
     action = [&global, file, strangers] { return Validate(global, *file, *strangers); };
   });
-  SetHelp(*validate, {.examples = {{"atollctl config validate run.yaml"}},
-                      .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kBadFiles},
-                      .notes = "Rules between fields are checked once each field is valid by itself."});
+  SetHelp(*validate,
+          {.examples = {{"atollctl config validate run.yaml"}},
+           .exit_codes = {ExitCode::kUnavailable, ExitCode::kRejected, ExitCode::kBadFiles},
+           .notes = "A rule between fields is left out if it depends on a field that has no valid value."});
 
   CLI::App* show =
       config->add_subcommand("show", "Print a configuration with every field, defaults included");

@@ -4,14 +4,21 @@
 #include <utility>
 
 #include "common/status.h"
-#include "protos/config/run_config.h"
 
 namespace atl {
 
+RunConfigReading TryConfigFile(const std::string& path) {
+  RunConfigReading reading = TryRunConfigFile(path);
+  for (const std::string& warning : reading.file.warnings) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+  return reading;
+}
+
 absl::StatusOr<v1::RunConfig> LoadConfigFile(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(RunConfigFile file, ReadRunConfigFile(path));
-  for (const std::string& warning : file.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  return std::move(file.config);
+  RunConfigReading reading = TryConfigFile(path);
+  ATOLL_RETURN_IF_ERROR(reading.status);
+  return std::move(reading.file.config);
 }
 
 }  // namespace atl

@@ -5,11 +5,15 @@
 
 #include "absl/status/statusor.h"
 #include "atoll/v1/run.pb.h"
+#include "protos/config/run_config.h"
 
 namespace atl {
 
-/// Reads a configuration file like LoadRunConfig. Prints a warning to standard error for each value whose old
-/// name the next release rejects.
+/// Reads a configuration file like TryRunConfigFile. Prints the file's warnings to standard error, also if
+/// the file has problems.
+RunConfigReading TryConfigFile(const std::string& path);
+
+/// TryConfigFile of a file that must have no problems.
 absl::StatusOr<v1::RunConfig> LoadConfigFile(const std::string& path);
 
 }  // namespace atl

@@ -14,7 +14,8 @@ std::vector<ConfigProblem> CheckFields(const v1::RunConfig& config);
 /// Checks the fields that hold names. Does not depend on other fields.
 std::vector<ConfigProblem> CheckNames(const v1::RunConfig& config);
 
-/// Rules between fields, and CheckNames. Call only if every field is valid by itself.
+/// Rules between fields, and CheckNames. Call only if every field is valid by itself; otherwise see
+/// CheckIncomplete.
 std::vector<ConfigProblem> CheckTogether(const v1::RunConfig& config);
 
 }  // namespace atl

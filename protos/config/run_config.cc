@@ -14,6 +14,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "protos/config/assumed_fields.h"
 #include "protos/config/check.h"
+#include "protos/config/check_incomplete.h"
 #include "protos/config/field_value.h"
 #include "protos/config/presets.h"
 #include "protos/config/problem.h"
@@ -39,15 +40,6 @@ void AppendYaml(const Message& message, const std::string& indent, std::string* 
   }
 }
 
-/// Adds the problems of names that the file sets and that have no other problem.
-void AddNameProblems(const v1::RunConfig& config, YamlReading* reading) {
-  for (ConfigProblem& problem : CheckNames(config)) {
-    const bool told =
-        std::ranges::find(reading->problems, problem.path, &ConfigProblem::path) != reading->problems.end();
-    if (!told && reading->lines.contains(problem.path)) reading->problems.push_back(std::move(problem));
-  }
-}
-
 /// The worker's own program decides these with an external model; only atoll-worker reads them.
 constexpr std::string_view kForOurWorker[] = {"inner.beta1",    "inner.epsilon",   "inner.weight_decay",
                                               "inner.momentum", "inner.clip_norm", "inner.precision"};
@@ -65,6 +57,17 @@ std::string FieldsWithoutEffect(const v1::RunConfig& config, const std::map<std:
                       ": no effect with an external model: set this in the program of the workers");
 }
 
+void AddWarnings(const YamlReading& reading, std::string_view source_name, RunConfigFile* file) {
+  for (const ConfigProblem& old : reading.old_words) {
+    file->warnings.push_back(
+        absl::StrCat(std::string(source_name), ":", old.line, ": ", old.path, ": ", old.text));
+  }
+  // An unknown model is read as an external one.
+  if (std::ranges::find(reading.problems, "model", &ConfigProblem::path) != reading.problems.end()) return;
+  std::string unread = FieldsWithoutEffect(file->config, reading.lines, source_name);
+  if (!unread.empty()) file->warnings.push_back(std::move(unread));
+}
+
 }  // namespace
 
 uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
@@ -75,12 +78,16 @@ uint32_t DefaultStalenessLimit(const v1::RunConfig& config) {
   return waits_for_all && average && !guarded ? 1 : 0;
 }
 
-absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name) {
-  ATOLL_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, source_name));
-  std::vector<ConfigProblem> of_presets = ExpandPresets(&root);
-  RunConfigFile file;
-  v1::RunConfig& config = file.config;
-  YamlReading reading = ReadMessage(root, &config);
+RunConfigReading TryRunConfig(std::string_view yaml, std::string_view source_name) {
+  RunConfigReading result;
+  absl::StatusOr<YamlNode> root = ParseYaml(yaml, source_name);
+  if (!root.ok()) {
+    result.status = root.status();
+    return result;
+  }
+  std::vector<ConfigProblem> of_presets = ExpandPresets(&*root);
+  v1::RunConfig& config = result.file.config;
+  YamlReading reading = ReadMessage(*root, &config);
   for (ConfigProblem& problem : of_presets) {
     std::erase_if(reading.problems, [&](const ConfigProblem& told) {
       return told.path == problem.path && told.line == problem.line;
@@ -91,27 +98,37 @@ absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_v
   if (config.codec().pull() != v1::CODEC_FP32 && !reading.lines.contains("codec.pull_delta")) {
     config.mutable_codec()->set_pull_delta(v1::PULL_DELTA_NONE);
   }
+  AddWarnings(reading, source_name, &result.file);
+  result.file.staleness_open = !reading.lines.contains("round.staleness_limit");
   if (reading.problems.empty()) {
-    file.staleness_open = !reading.lines.contains("round.staleness_limit");
-    if (file.staleness_open) config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
+    if (result.file.staleness_open) {
+      config.mutable_round()->set_staleness_limit(DefaultStalenessLimit(config));
+    }
     reading.problems = CheckTogether(config);
   } else {
-    // Rules between fields apply only to valid fields: an invalid one would make others look wrong.
-    AddNameProblems(config, &reading);
+    for (ConfigProblem& problem : CheckIncomplete(config, reading)) {
+      reading.problems.push_back(std::move(problem));
+    }
   }
   for (ConfigProblem& problem : reading.problems) {
     const auto line = reading.lines.find(problem.path);
     if (problem.line == 0 && line != reading.lines.end()) problem.line = line->second;
   }
-  ATOLL_RETURN_IF_ERROR(ProblemsToStatus(std::move(reading.problems), source_name));
-  file.assumed = AssumedFields(reading.lines);
-  for (const ConfigProblem& old : reading.old_words) {
-    file.warnings.push_back(
-        absl::StrCat(std::string(source_name), ":", old.line, ": ", old.path, ": ", old.text));
-  }
-  std::string unread = FieldsWithoutEffect(config, reading.lines, source_name);
-  if (!unread.empty()) file.warnings.push_back(std::move(unread));
-  return file;
+  result.file.assumed = AssumedFields(reading.lines);
+  result.status = ProblemsToStatus(std::move(reading.problems), source_name);
+  return result;
+}
+
+RunConfigReading TryRunConfigFile(const std::string& path) {
+  const absl::StatusOr<std::string> yaml = ReadFile(path, kMaxYamlBytes);
+  if (yaml.ok()) return TryRunConfig(*yaml, path);
+  return {.file = {}, .status = yaml.status()};
+}
+
+absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name) {
+  RunConfigReading reading = TryRunConfig(yaml, source_name);
+  ATOLL_RETURN_IF_ERROR(reading.status);
+  return std::move(reading.file);
 }
 
 absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_view source_name) {
@@ -120,8 +137,9 @@ absl::StatusOr<v1::RunConfig> ParseRunConfig(std::string_view yaml, std::string_
 }
 
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path, kMaxYamlBytes));
-  return ReadRunConfig(yaml, path);
+  RunConfigReading reading = TryRunConfigFile(path);
+  ATOLL_RETURN_IF_ERROR(reading.status);
+  return std::move(reading.file);
 }
 
 absl::StatusOr<v1::RunConfig> LoadRunConfig(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "atoll/v1/run.pb.h"
 #include "core/run_options.h"
@@ -34,6 +35,14 @@ struct RunConfigFile {
 };
 absl::StatusOr<RunConfigFile> ReadRunConfig(std::string_view yaml, std::string_view source_name);
 absl::StatusOr<RunConfigFile> ReadRunConfigFile(const std::string& path);
+
+/// A configuration read as far as possible, for commands that show everything that they can say of a file.
+struct RunConfigReading {
+  RunConfigFile file;   // unless `status` is OK: invalid fields are not set, others may be missing
+  absl::Status status;  // that of ReadRunConfig
+};
+RunConfigReading TryRunConfig(std::string_view yaml, std::string_view source_name);
+RunConfigReading TryRunConfigFile(const std::string& path);
 
 /// The default of round.staleness_limit: 1 if rounds wait for every worker (round.mode barrier, round.quorum
 /// 1) and the merge is an average (mean, rda); otherwise 0.

@@ -445,6 +445,25 @@ TEST(Plan, ValidateWarnsToo) {
   }
 }
 
+TEST(Plan, ValidateTellsEverythingAtOnce) {
+  const TestDir dir;
+  const std::string yaml = absl::StrReplaceAll(ReadFile(ATOLL_SOURCE_DIR "/configs/small.yaml").value(),
+                                               {{"tokenizer: bytes", "tokenizer: byte"}});
+  const auto told = [&](const std::string& from, const std::string& to) {
+    const std::string text = absl::StrReplaceAll(yaml, {{from, to}});
+    EXPECT_NE(text, yaml);
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), text).ok());
+    const Outcome outcome = Atollctl().Run({"config", "validate", dir.File("run.yaml")});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("warning: data.tokenizer 'byte': did you mean 'bytes'?"));
+    return outcome.err;
+  };
+  EXPECT_THAT(told("pull_delta: e3m0", "pull_delta: e3"), HasSubstr("codec.pull_delta: 'e3' is not known"));
+  EXPECT_THAT(told("heads: 4", "heads: 3"), HasSubstr("model.gpt.heads: 3 does not divide"));
+  EXPECT_THAT(told("codec:", "limits: {contribution_budget_mib: 1}\nround: {mode: free}\ncodec:"),
+              HasSubstr("round.mode: 'free' is now called 'async'"));
+}
+
 TEST(Plan, TheShippedConfigurationsPromiseWhatItSays) {
   for (const std::string name : {"small.yaml", "quickstart.yaml"}) {
     const std::string file = ATOLL_SOURCE_DIR "/configs/" + name;

@@ -30,6 +30,31 @@ TEST(ConfigErrorTest, PresetsNamesAndFieldsAreToldAtOnce) {
   EXPECT_THAT(named, HasSubstr("unknown field 'quorun'"));
 }
 
+TEST(ConfigErrorTest, RulesBetweenValidFieldsAreToldBesideInvalidFields) {
+  const std::string rules =
+      "round: {quorum: 1.5, minimum: 9}\nmerge: {method: median}\nevaluation: {tasks: helaswag}\n";
+  const std::string error = ErrorOf(SampleAnd(rules + "limits: {max_workers: 2, joins: 1}\n"));
+  EXPECT_THAT(error, HasSubstr("s.yaml:18: round.quorum: 1.5 is out of range"));
+  EXPECT_THAT(error, HasSubstr("s.yaml:18: round.minimum: 9 is above run.workers, which is 4"));
+  EXPECT_THAT(error,
+              HasSubstr("s.yaml:20: evaluation.tasks: 'helaswag' is no task; did you mean 'hellaswag'?"));
+  EXPECT_THAT(error, HasSubstr("s.yaml:21: limits: unknown field 'joins'"));
+  EXPECT_THAT(error, HasSubstr("s.yaml:3: run.workers: 4 is above limits.max_workers, which is 2"));
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 4) << error;
+}
+
+TEST(ConfigErrorTest, RulesThatDependOnAnInvalidFieldAreLeftOut) {
+  const auto only = [](const std::string& yaml, const std::string& field, int lines = 1) {
+    const std::string error = ErrorOf(yaml);
+    EXPECT_THAT(error, HasSubstr(field));
+    EXPECT_EQ(std::count(error.begin(), error.end(), '\n') + 1, lines) << error;
+  };
+  only(Sample("workers: 4", "workers: -4") + "round: {minimum: 9}\n", "run.workers");
+  only(SampleAnd("round: {mode: barier, minimum: 3}\n"), "round.mode");
+  only(SampleAnd("limits: {max_wrkers: 2}\nround: {start_workers: 500}\n"), "limits");
+  only(Sample("gpt:", "gtp:") + "sync: {fragments: 900}\n", "unknown field 'gtp'", 2);
+}
+
 TEST(ConfigErrorTest, UnknownField) {
   EXPECT_EQ(ErrorOf(SampleAnd("round:\n  quorun: 0.5\n")),
             "s.yaml:19: round: unknown field 'quorun'; did you mean 'quorum'? allowed: deadline_s, quorum, "
