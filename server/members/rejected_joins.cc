@@ -50,6 +50,13 @@ bool RejectedJoins::Note(const WorkerName& worker, const std::string& address, c
   return is_new && events_.Allow(now);
 }
 
+void RejectedJoins::Unbanned(const WorkerName& worker) {
+  const auto found = entries_.find(worker);
+  if (found == entries_.end() || found->second.reason != RejectionReasonName(RejectionReason::kBanned))
+    return;
+  entries_.erase(found);
+}
+
 std::vector<RejectedJoinView> RejectedJoins::Views(MonoTime now) const {
   std::vector<RejectedJoinView> views;
   for (const auto& [name, entry] : entries_) {

@@ -33,6 +33,8 @@ class RejectedJoins {
             MonoTime now);
   /// The worker is in.
   void Joined(const WorkerName& worker) { entries_.erase(worker); }
+  /// The worker is banned no more. A rejection for another reason stays.
+  void Unbanned(const WorkerName& worker);
 
   /// By the time of their first attempt.
   std::vector<RejectedJoinView> Views(MonoTime now) const;

@@ -89,6 +89,7 @@ absl::Status MemberActions::SetBanned(const WorkerName& worker, bool banned, con
     return absl::OkStatus();
   }
   core_.members.SetBanned(worker, false);
+  core_.rejected_joins.Unbanned(worker);
   core_.offences.Forgive(worker, core_.NewestHead());
   effects.members.push_back(worker);
   return absl::OkStatus();

@@ -258,7 +258,9 @@ TEST(AdminWorker, ABannedNameIsRejectedUntilItIsUnbanned) {
   const auto rejected = run.TryJoin("a");
   EXPECT_EQ(ReasonOf(rejected.status()), RejectionReason::kBanned);
   EXPECT_EQ(rejected.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(run.coordinator().GetStatus(0).refused_joins.size(), 1u);
   ASSERT_TRUE(Do(run, "a", kUnban).ok());
+  EXPECT_TRUE(run.coordinator().GetStatus(0).refused_joins.empty()) << "it is welcome again";
   EXPECT_TRUE(run.TryJoin("a").ok());
   EXPECT_EQ(Do(run, "a", kUnban).code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(run.Restart().ok());

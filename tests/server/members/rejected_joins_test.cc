@@ -38,6 +38,16 @@ TEST(RejectedJoins, SayWhoWhyAndSinceWhen) {
   EXPECT_TRUE(rejected.Views(At(108) + RejectedJoins::kForgetAfter).empty());
 }
 
+TEST(RejectedJoins, AnUnbannedWorkerIsRejectedNoMore) {
+  RejectedJoins rejected;
+  rejected.Note("w2", "10.0.0.2", Reject(RejectionReason::kBanned, "the name is banned"), At(1));
+  rejected.Note("w3", "10.0.0.3", kTaken, At(1));
+  rejected.Unbanned("w2");
+  rejected.Unbanned("w3");
+  ASSERT_EQ(rejected.Views(At(2)).size(), 1u);
+  EXPECT_EQ(rejected.Views(At(2))[0].worker, "w3") << "another reason, which has not ended";
+}
+
 TEST(RejectedJoins, StrangersNeitherFillTheListNorTheLog) {
   RejectedJoins rejected;
   for (int i = 0; i < 3; ++i) rejected.Note("w2", "10.0.0.2", kFull, At(i));
