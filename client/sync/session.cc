@@ -132,6 +132,8 @@ void Session::Leave(const std::string& reason) {
   const absl::Status left = connection_->Leave(info_.member, reason);
   if (left.ok()) {
     context_.log.Info("left the run", {{"reason", reason}});
+  } else if (RejectionReasonOf(left) == RejectionReason::kNotAMember) {
+    context_.log.Info("the coordinator had removed this worker; nothing to leave", {{"reason", reason}});
   } else {
     context_.log.Warning("could not say goodbye; the lease will end by itself", {{"error", Explain(left)}});
   }

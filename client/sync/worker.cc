@@ -323,8 +323,9 @@ WorkerEnd Worker::EndOf(const absl::StatusOr<SyncEnd>& end) {
   const WorkerCommands commands = worker_status_.commands();
   const bool stopped = absl::IsCancelled(end.status()) && (commands.stop || commands.drain);
   if (!end.ok() && !stopped) {
-    // A superseded worker's name belongs to another process now: no goodbye in its place.
-    if (RejectionReasonOf(end.status()) != RejectionReason::kSuperseded) session_.Leave("failed");
+    // The name of a superseded worker belongs to another process now, and a banned worker has been removed.
+    const RejectionReason why = RejectionReasonOf(end.status());
+    if (why != RejectionReason::kSuperseded && why != RejectionReason::kBanned) session_.Leave("failed");
     return {.code = ExitCodeOf(end.status()), .status = end.status()};
   }
   const SyncEnd how = stopped ? SyncEnd::kStopped : *end;

@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -359,6 +360,22 @@ TEST_F(WorkerTest, ASupersededWorkerDoesNotSayGoodbyeForItsSuccessor) {
                                                      RejectionReason::kSuperseded)});
   EXPECT_EQ(Run().code, ExitCode::kRejected);
   EXPECT_TRUE(coordinator_.left.empty());
+}
+
+TEST_F(WorkerTest, ABannedWorkerDoesNotSayGoodbye) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Push", {.status = WithRejection(absl::PermissionDeniedError("the name is banned"),
+                                                     RejectionReason::kBanned)});
+  EXPECT_EQ(Run().code, ExitCode::kRejected);
+  EXPECT_TRUE(coordinator_.left.empty());
+}
+
+TEST_F(WorkerTest, ARemovedWorkerDoesNotComplainThatItCannotLeave) {
+  coordinator_.SeedWith(1.0F);
+  coordinator_.Fail("Leave", {.status = WithRejection(absl::NotFoundError("has left the run; join again"),
+                                                      RejectionReason::kNotAMember)});
+  EXPECT_EQ(Run().code, ExitCode::kOk);
+  EXPECT_THAT(log_.str(), AllOf(HasSubstr("had removed this worker"), Not(HasSubstr("goodbye"))));
 }
 
 TEST_F(WorkerTest, AnEvaluatorEvaluatesAndNeverPushes) {
