@@ -39,8 +39,11 @@ RoundDecision Gather(const RoundView& view, const RoundOptions& options) {
   RoundDecision decision{.action = Action::kWait,
                          .health = view.base == Version(0) ? RunHealth::kStarting : RunHealth::kTraining,
                          .next_check = view.gather_until};
-  decision.reason = absl::StrFormat("waiting for workers to join: %d of %d (round.start_workers) are here",
-                                    view.gathered, options.start_workers);
+  decision.reason = absl::StrFormat(
+      "%s: %d of %d (round.start_workers) are here",
+      view.base == Version(0) ? "waiting for workers to join"
+                              : "all workers had left; waiting for others to join, at most round.lease_s",
+      view.gathered, options.start_workers);
   return decision;
 }
 

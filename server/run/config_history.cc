@@ -93,10 +93,9 @@ absl::Status CheckChangeable(const std::string& path) {
   if (std::ranges::find(kChangeable, path) != kChangeable.end()) return absl::OkStatus();
   if (path == "round.start_workers") {
     return absl::FailedPreconditionError(
-        "round.start_workers: cannot be set while the run goes on, and only the first round waits for it. To "
-        "end "
-        "that wait, start the coordinator again with a lower number in its --config, or close the round with "
-        "`atollctl run close-round` once a contribution is there");
+        "round.start_workers: cannot be set while the run goes on. To end the wait of its first round, start "
+        "the coordinator again with a lower number in its --config, or close the round with `atollctl run "
+        "close-round` once a contribution is there");
   }
   return absl::FailedPreconditionError(
       absl::StrFormat("%s: is settled when a run begins; docs/reference/configuration.md lists what may be "

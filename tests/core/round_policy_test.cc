@@ -55,6 +55,8 @@ TEST(RoundPolicy, Table) {
   gathering.gathering = true;
   gathering.gathered = 3;
   gathering.gather_until = At(50);
+  RoundView gathering_again = gathering;
+  gathering_again.base = Version(7);
 
   RoundView with_late = View(4, {});
   with_late.late = 1;
@@ -75,6 +77,8 @@ TEST(RoundPolicy, Table) {
        {}},
       {"gathering", 20, gathering, Options(), Action::kWait, RunHealth::kStarting,
        "waiting for workers to join: 3 of 4 (round.start_workers) are here", 50},
+      {"gathering again", 20, gathering_again, Options(), Action::kWait, RunHealth::kTraining,
+       "all workers had left; waiting for others to join, at most round.lease_s: 3 of 4", 50},
       {"all arrived", 5, View(4, {}), Options(), Action::kClose, RunHealth::kTraining, "all 4 expected", {}},
       {"a late one besides",
        5,

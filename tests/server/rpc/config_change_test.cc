@@ -243,9 +243,8 @@ TEST_F(AdminConfig, WhatIsSettledIsRejectedByName) {
   }
   EXPECT_THAT(
       Rejection({{"round.start_workers", "1"}}, StatusCode::kFailedPrecondition),
-      HasSubstr(
-          "only the first round waits for it. To end that wait, start the coordinator again with a lower "
-          "number in its --config, or close the round with `atollctl run close-round` once a contribution"));
+      HasSubstr("To end the wait of its first round, start the coordinator again with a lower number in its "
+                "--config, or close the round with `atollctl run close-round` once a contribution"));
   EXPECT_THAT(Rejection({{"run.rounds", "7"}}, StatusCode::kFailedPrecondition),
               HasSubstr("run.rounds: is not set but extended, with `atollctl run extend ROUNDS`"));
   EXPECT_EQ(run_.admin().ListConfigs()->size(), 1);
