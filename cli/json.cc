@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
@@ -41,17 +44,31 @@ bool IsUnknown(const google::protobuf::FieldDescriptor& field, const Json& value
          std::ranges::find(kUnknownAtZero, std::string_view(field.full_name())) != kUnknownAtZero.end();
 }
 
-void DropUnknown(const google::protobuf::Descriptor& type, Json& object) {
+/// Protobuf writes an epoch in decimal. All texts, logs and files have it in hexadecimal.
+bool IsEpoch(const google::protobuf::FieldDescriptor& field) {
+  return field.type() == google::protobuf::FieldDescriptor::TYPE_FIXED64 && field.name() == "epoch";
+}
+
+Json EpochText(const Json& value) {
+  uint64_t epoch = 0;
+  if (!value.is_string() || !absl::SimpleAtoi(value.get<std::string>(), &epoch)) return value;
+  return absl::StrFormat("%016x", epoch);
+}
+
+/// Leaves out unknown numbers, and writes epochs in hexadecimal.
+void AdaptFields(const google::protobuf::Descriptor& type, Json& object) {
   for (int i = 0; i < type.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *type.field(i);
     const auto it = object.find(std::string(field.name()));
     if (it == object.end()) continue;
     if (IsUnknown(field, *it)) {
       object.erase(it);
+    } else if (IsEpoch(field)) {
+      *it = EpochText(*it);
     } else if (field.message_type() != nullptr && it->is_object() && !field.is_map()) {
-      DropUnknown(*field.message_type(), *it);
+      AdaptFields(*field.message_type(), *it);
     } else if (field.message_type() != nullptr && it->is_array()) {
-      for (Json& one : *it) DropUnknown(*field.message_type(), one);
+      for (Json& one : *it) AdaptFields(*field.message_type(), one);
     }
   }
 }
@@ -66,7 +83,7 @@ absl::Status PrintJson(const google::protobuf::Message& message, bool compact) {
   const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
   if (!status.ok()) return absl::InternalError("cannot print as JSON: " + status.ToString());
   Json json = Json::parse(text);
-  if (json.is_object()) DropUnknown(*message.GetDescriptor(), json);
+  if (json.is_object()) AdaptFields(*message.GetDescriptor(), json);
   text = json.dump(compact ? -1 : 1);
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);

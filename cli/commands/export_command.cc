@@ -82,7 +82,7 @@ nlohmann::ordered_json OriginJson(const GlobalOptions& global, const ParametersQ
   nlohmann::ordered_json origin = {{"version", model.fragments.front().version},
                                    {"parameters", model.manifest.elements()},
                                    {"run_id", model.run_id},
-                                   {"epoch", absl::StrFormat("%d", model.epoch)}};
+                                   {"epoch", absl::StrFormat("%016x", model.epoch)}};
   if (!query.checkpoint.empty()) origin["checkpoint"] = query.checkpoint;
   if (ThroughAdminPort(global, query)) {
     origin["admin"] = global.admin.address;

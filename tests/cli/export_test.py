@@ -83,7 +83,7 @@ class Run(ServedRun):
     def names_the_run(self):
         status = json.loads(self.ctl("status", "--json").stdout)
         done = self.ctl("export", "--out", "model")
-        identity = f"; run {status['run_id']}, epoch {int(status['epoch']):016x}, from {self.data}\n"
+        identity = f"; run {status['run_id']}, epoch {status['epoch']}, from {self.data}\n"
         self.expect(done.stdout.endswith(identity) and done.stdout.startswith("wrote model: version 0, "), f"export: {done}")
         report = json.loads(self.ctl("--json", "export", "--out", "model").stdout)
         self.expect((report["run_id"], report["epoch"], report["coordinator"], report["version"])

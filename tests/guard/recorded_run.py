@@ -128,6 +128,11 @@ def round_of(line):
             "payload_bytes": int(line["payload_bytes"]), "close_reason": line["close_reason"]}
 
 
+def decimal(epoch):
+    """An epoch as the programs that recorded the archives printed it."""
+    return str(int(epoch, 16))
+
+
 def observe(run, expected):
     """What the programs report of a run that was just opened. The names are this test's own: when a command renames a field, this
     function changes and the archives stay. Later events than the recorded ones are left out."""
@@ -135,7 +140,7 @@ def observe(run, expected):
     status = run.await_stored()
     events = expected["records"]["count"]["event"]
     return {
-        "run": {"id": status["run_id"], "name": status["run_name"], "epoch": str(status["epoch"])},
+        "run": {"id": status["run_id"], "name": status["run_name"], "epoch": decimal(status["epoch"])},
         "config_version": int(status["config_version"]),
         "committed_tokens": int(status["committed_tokens"]),
         "parameters": int(status["parameters"]),
@@ -145,7 +150,8 @@ def observe(run, expected):
         "members": [worker_of(name, worker) for name, worker in sorted(run.workers().items())],
         "configurations": [{name: config[name] for name in ("version", "unix_nanos", "author", "changes", "config")}
                            for config in json.loads(run.must("config", "history", "--json"))["configs"]],
-        "checkpoints": [{name: checkpoint[name] for name in ("name", "epoch", "versions", "committed_tokens", "bytes", "damage")}
+        "checkpoints": [{name: checkpoint[name] for name in ("name", "versions", "committed_tokens", "bytes", "damage")}
+                        | {"epoch": decimal(checkpoint["epoch"])}
                         for checkpoint in json.loads(run.must("checkpoint", "list", "--check", "--json"))["checkpoints"]],
         "events": [[int(e["sequence"]), e["kind"], e["worker"], int(e["fragment"]), int(e["version"])]
                    for e in run.events()[:events]],
