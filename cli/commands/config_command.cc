@@ -61,6 +61,18 @@ void PrintAdvice(std::FILE* to, const std::vector<std::string>& advice) {
   for (const std::string& text : advice) std::fprintf(to, "warning: %s\n", text.c_str());
 }
 
+/// Says where the tensors come from if the configuration does not describe them.
+void PrintModelSource(const RunOptions& run) {
+  const ExternalOptions* const external = run.model.external();
+  if (external == nullptr) return;
+  if (external->script.empty()) {
+    std::printf("the model is external: the first worker that joins brings its tensors\n");
+  } else {
+    std::printf("the model is the TorchScript file %s: the first worker that joins brings its tensors\n",
+                external->script.c_str());
+  }
+}
+
 /// Prints all that can be said of the file at once, also if it has problems.
 absl::Status Validate(const GlobalOptions& global, const std::string& file, bool strangers) {
   const RunConfigReading reading = TryConfigFile(file);
@@ -80,9 +92,7 @@ absl::Status Validate(const GlobalOptions& global, const std::string& file, bool
               Counted(run.workers, "worker").c_str(), Counted(run.rounds, "round").c_str(),
               Counted(run.inner.steps, "inner step").c_str(),
               HumanCount(static_cast<double>(run.total_tokens())).c_str());
-  if (run.model.external() != nullptr) {
-    std::printf("the model is external: the first worker that joins brings its tensors\n");
-  }
+  PrintModelSource(run);
   PrintAdvice(stdout, ConfigAdvice(run));
   return absl::OkStatus();
 }

@@ -38,8 +38,17 @@ struct ConfigFindings {
   std::optional<RunPlan> plan;
 };
 
-constexpr char kUnknownSize[] =
-    "set model.external.parameters to the model's number of parameters to compare memory and disk";
+/// What to do if the configuration does not say how large the model is.
+std::string UnknownSize(const RunOptions& run) {
+  return absl::StrFormat("set %s.parameters to the model's number of parameters to compare memory and disk",
+                         ShapeOf(run.model)->section());
+}
+
+/// The model is external, and no TorchScript file that atoll-worker trains.
+bool TrainsInOwnLoop(const RunOptions& run) {
+  const ExternalOptions* const external = run.model.external();
+  return external != nullptr && external->script.empty();
+}
 
 absl::Status Plan(const std::string& file, ConfigFindings& findings) {
   ATOLL_ASSIGN_OR_RETURN(const v1::RunConfig config, LoadConfigFile(file));
@@ -59,16 +68,16 @@ ConfigFindings CheckConfig(const std::string& file) {
     findings.check =
         Ok("configuration", absl::StrFormat("%s is valid; 'atollctl plan' shows what it needs", file));
   } else {
-    findings.check = Ok("configuration",
-                        absl::StrFormat("%s is valid; the size of its external model is not known", file));
-    findings.check.advice = kUnknownSize;
+    findings.check =
+        Ok("configuration", absl::StrFormat("%s is valid; the size of its model is not known", file));
+    findings.check.advice = UnknownSize(*findings.run);
   }
   return findings;
 }
 
 HostNeed HostNeedOf(const ConfigFindings& config) {
   HostNeed need;
-  need.own_loop = config.run && config.run->model.external() != nullptr;
+  need.own_loop = config.run && TrainsInOwnLoop(*config.run);
   if (!config.plan) return need;
   need.coordinator_bytes = config.plan->coordinator.peak();
   if (config.plan->worker) need.worker_bytes = config.plan->worker->total();
@@ -77,7 +86,7 @@ HostNeed HostNeedOf(const ConfigFindings& config) {
 
 std::optional<DiskNeed> DiskNeedOf(const ConfigFindings& config) {
   if (!config.run) return std::nullopt;
-  if (!config.plan) return DiskNeed{.remedy = kUnknownSize};
+  if (!config.plan) return DiskNeed{.remedy = UnknownSize(*config.run)};
   const PlannedDisk& planned = config.plan->disk;
   return DiskNeed{.bytes = planned.peak(),
                   .checkpoint_bytes = planned.checkpoint_bytes * (planned.checkpoints + planned.replaced),
@@ -86,7 +95,7 @@ std::optional<DiskNeed> DiskNeedOf(const ConfigFindings& config) {
 
 std::vector<Check> CheckData(const std::string& folder, const ConfigFindings& config) {
   if (!config.run) return CheckTokens(folder, std::nullopt);
-  if (config.run->model.external() != nullptr) return CheckDataOfOwnLoop(folder);
+  if (TrainsInOwnLoop(*config.run)) return CheckDataOfOwnLoop(folder);
   return CheckTokens(folder, ConfiguredTokens{.tokenizer = config.run->data.tokenizer,
                                               .vocabulary = config.run->model.vocabulary(),
                                               .section = ShapeOf(config.run->model)->section()});

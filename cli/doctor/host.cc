@@ -131,7 +131,7 @@ Check JudgeMemory(uint64_t total, const HostNeed& need) {
   if (!need.coordinator_bytes) return Ok("memory", text);
   absl::StrAppendFormat(&text, "; the coordinator needs %s, a worker %s", HumanBytes(*need.coordinator_bytes),
                         need.worker_bytes ? "about " + HumanBytes(*need.worker_bytes)
-                                          : "of an external model what its own loop needs");
+                                          : "as much as its model and its program need");
   const bool coordinator_fits = *need.coordinator_bytes < total;
   const bool worker_fits = !need.worker_bytes || *need.worker_bytes < total;
   if (coordinator_fits && worker_fits) return Ok("memory", text);

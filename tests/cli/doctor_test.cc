@@ -46,7 +46,7 @@ TEST(Judge, Host) {
   EXPECT_EQ(memory(150, 150).verdict, Verdict::kFail);
   const Check external = memory(150, std::nullopt);
   EXPECT_EQ(external.verdict, Verdict::kWarn);
-  EXPECT_THAT(external.text, HasSubstr("the coordinator needs 150 B, a worker of an external model what"));
+  EXPECT_THAT(external.text, HasSubstr("the coordinator needs 150 B, a worker as much as its model"));
   EXPECT_THAT(external.advice, HasSubstr("the coordinator does not fit here"));
 }
 
@@ -284,6 +284,13 @@ TEST(Doctor, AnExternalModelGetsNoAdviceForGpt) {
   const Outcome huge = doctor("images");
   EXPECT_EQ(CheckNamed(huge, "memory")["verdict"], "warn") << huge.out;
   EXPECT_EQ(CheckNamed(huge, "disk space")["verdict"], "fail") << huge.out;
+  // atoll-worker trains a TorchScript file, on token files.
+  write("{torchscript: {file: model.pt, context: 64, vocabulary: 256}}\ndata: {tokenizer: bytes}");
+  const Outcome script = doctor("images");
+  EXPECT_THAT(script.out, testing::Not(HasSubstr("external"))) << script.out;
+  EXPECT_EQ(CheckNamed(script, "token files")["verdict"], "fail") << script.out;
+  EXPECT_THAT(CheckNamed(script, "configuration")["advice"].get<std::string>(),
+              HasSubstr("model.torchscript.parameters"));
 }
 
 TEST(Doctor, ComparesTheTokenizerOfTheConfigurationWithThatOfTheTokenFiles) {

@@ -445,6 +445,22 @@ TEST(Plan, ValidateWarnsToo) {
   }
 }
 
+TEST(Plan, ValidateSaysWhereTheModelComesFrom) {
+  const TestDir dir;
+  const auto told = [&](const std::string& model) {
+    const std::string yaml = absl::StrCat("run: {name: r, workers: 2, rounds: 6}\nmodel: {", model,
+                                          "}\ndata: {tokenizer: bytes}\n"
+                                          "inner: {steps: 20, batch: 8, learning_rate: 3e-3}\n");
+    EXPECT_TRUE(WriteFileAtomically(dir.File("run.yaml"), yaml).ok());
+    const Outcome outcome = Atollctl().Run({"config", "validate", dir.File("run.yaml")});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_THAT(told("torchscript: {file: model.pt, context: 64, vocabulary: 256}"),
+              AllOf(HasSubstr("the model is the TorchScript file model.pt"), Not(HasSubstr("external"))));
+  EXPECT_THAT(told("external: {}"), HasSubstr("the model is external"));
+}
+
 TEST(Plan, ValidateTellsEverythingAtOnce) {
   const TestDir dir;
   const std::string yaml = absl::StrReplaceAll(ReadFile(ATOLL_SOURCE_DIR "/configs/small.yaml").value(),
