@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/human.h"
+#include "server/launch/last_error.h"
 
 namespace atl {
 namespace {
@@ -155,7 +156,8 @@ void WorkerSlot::OnExit(MonoTime now, const ProcessExit& exit, std::vector<Launc
     Report(false, absl::StrFormat("%s finished: %s; not started again", shown_.name, shown_.last_exit),
            events);
   } else {
-    OnFailure(now, absl::StrCat("ended: ", shown_.last_exit), events);
+    const std::string error = LastError(log_path_, log_begin_);
+    OnFailure(now, absl::StrCat("ended: ", shown_.last_exit, error.empty() ? "" : ": ", error), events);
   }
 }
 
@@ -164,6 +166,7 @@ void WorkerSlot::Launch(MonoTime now, const std::string& coordinator, std::vecto
   folders.Update(CreateDirs(options_.command.state_root));
   if (options_.command.prepare) folders.Update(options_.command.prepare(shown_.name));
   MoveLongLogAside(log_path_);
+  log_begin_ = FileSize(log_path_).value_or(0);
   auto process =
       !folders.ok()
           ? absl::StatusOr<ChildProcess>(folders)

@@ -328,6 +328,25 @@ TEST_F(ProcessLauncherTest, WaitsLongerAfterEveryFailureInARow) {
   launcher_->Shutdown();
 }
 
+TEST_F(ProcessLauncherTest, AFailureIsReportedWithTheErrorInTheLogOfThisLife) {
+  // The second life writes JSON, the third one no error.
+  Launch(Options(R"(echo x >> "$6.lives"; case $(wc -l < "$6.lives") in
+1) echo '12:34:56.789 error   earlier'
+   echo '12:34:56.789 error   the file w0.pt is not there  worker=w0'
+   echo '12:34:56.789 info    an error is not this'; exit 2;;
+2) echo '{"level":"error","message":"the port is in use"}'; exit 3;;
+3) printf '{"level":"error"}\n{"level":7,"message":[]}\n{broken\n\n12:34:56.789'; exit 4;;
+*) exec sleep 600;; esac)"),
+         1);
+  EXPECT_TRUE(HasEvent("-w0 ended: exit code 2", ": the file w0.pt is not there  worker=w0; restarting"));
+  EXPECT_TRUE(HasEvent("-w0 ended: exit code 3", ": the port is in use (2 times in a row); restarting"));
+  ASSERT_TRUE(HasEvent("-w0 ended: exit code 4"));
+  for (const std::string& event : Events()) {
+    const bool is_third = event.starts_with("-w0 ended: exit code 4");
+    EXPECT_FALSE(is_third && event.find("port") != std::string::npos) << event;
+  }
+}
+
 TEST_F(ProcessLauncherTest, ALongLifeMakesTheNextFailureTheFirst) {
   ProcessLauncherOptions options = Options("exit 1");
   options.settled = Duration::zero();
