@@ -3,10 +3,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,19 +26,41 @@ namespace {
 // handlers belong to the process.
 std::atomic<int> g_event_fd{-1};
 std::atomic<int> g_signal{0};
-std::atomic<pid_t> g_repeater{0};  // 0: none
-static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<pid_t> g_repeater{0};       // 0: none
+std::atomic<int64_t> g_first_ms{0};     // when g_signal came
+constexpr int64_t kSameSignalMs = 500;  // nobody presses Ctrl-C twice in this time to mean something else
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t NowMs() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// Whether `number`, after g_signal, is an order to end at once.
+bool EndsAtOnce(int number) {
+  // A logout sends SIGHUP twice, from the shell and from the kernel; systemd sends it after SIGTERM.
+  if (number == SIGHUP || ::getppid() == g_repeater.load()) return false;
+  // timeout(1) sends its signal to the program and then to the program's group.
+  return number != g_signal.load() || NowMs() - g_first_ms.load() >= kSameSignalMs;
+}
 
 void HandleSignal(int number) {
   const int event_fd = g_event_fd.load();
   if (event_fd < 0) return;  // the program is ending, with an exit code of its own
+  const int saved_errno = errno;
+  // Before the exchange: a second signal may interrupt the handler behind it.
+  if (g_signal.load() == 0) g_first_ms = NowMs();
   int none = 0;
   if (!g_signal.compare_exchange_strong(none, number)) {
-    // A logout sends SIGHUP twice, from the shell and from the kernel; systemd sends it after SIGTERM.
-    if (number == SIGHUP || ::getppid() == g_repeater.load()) return;
-    ::_exit(ToInt(ExitCode::kInterrupted));
+    if (EndsAtOnce(number)) {
+      constexpr std::string_view kSaid = "a second signal: ends at once\n";
+      [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+      ::_exit(ToInt(ExitCode::kInterrupted));
+    }
+    errno = saved_errno;
+    return;
   }
-  const int saved_errno = errno;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof(one));
   errno = saved_errno;

@@ -14,7 +14,8 @@
 namespace atl {
 
 /// Turns SIGTERM, SIGINT and SIGHUP into an event that code can wait for, and ignores SIGPIPE. A second
-/// signal, except SIGHUP, ends the process immediately with exit code 130. An ignored SIGHUP (nohup) stays
+/// signal, except SIGHUP, ends the process immediately with exit code 130, and says so on stderr. The same
+/// signal within half a second counts as one: timeout(1) sends it twice. An ignored SIGHUP (nohup) stays
 /// ignored. At most one per process, created early in main. The destructor restores the handlers; after a
 /// signal it leaves them, and they ignore further signals, because a program that ends has an exit code of
 /// its own by then. Children that exec get the default handlers but inherit the ignored SIGPIPE. Thread-safe.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "common/mutex.h"
@@ -111,21 +112,31 @@ TEST(ShutdownTest, SigpipeIsIgnored) {
   ::close(ends[1]);
 }
 
-TEST(ShutdownTest, ASecondSignalEndsTheProcess) {
+/// The exit code of a process that gets two signals; 2 when the second one does not end it.
+int CodeAfter(int first, int second, std::chrono::milliseconds between) {
   const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
   if (child == 0) {
     auto shutdown = Shutdown::Install();
     if (!shutdown.ok()) ::_exit(1);
-    ::raise(SIGINT);
+    ::raise(first);
     (*shutdown)->Wait();
-    ::raise(SIGINT);
+    std::this_thread::sleep_for(between);
+    ::raise(second);
     ::_exit(2);
   }
   int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+TEST(ShutdownTest, ASecondSignalEndsTheProcess) {
+  EXPECT_EQ(CodeAfter(SIGINT, SIGINT, std::chrono::milliseconds(600)), 130);
+  EXPECT_EQ(CodeAfter(SIGTERM, SIGINT, std::chrono::milliseconds(0)), 130);
+}
+
+TEST(ShutdownTest, WhatTimeoutSendsTwiceIsOneSignal) {
+  EXPECT_EQ(CodeAfter(SIGINT, SIGINT, std::chrono::milliseconds(0)), 2);
+  EXPECT_EQ(CodeAfter(SIGTERM, SIGTERM, std::chrono::milliseconds(0)), 2);
 }
 
 TEST(ShutdownTest, ASignalAtTheVeryEndLeavesTheExitCode) {
