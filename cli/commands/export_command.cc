@@ -72,8 +72,9 @@ std::string VersionText(const ParametersQuery& query, const PublishedModel& mode
 /// another epoch.
 std::string Origin(const GlobalOptions& global, const ParametersQuery& query, const PublishedModel& model) {
   const bool admin = ThroughAdminPort(global, query);
-  return absl::StrFormat("%s parameters; run %s, epoch %016x, from %s",
-                         HumanCount(static_cast<double>(model.manifest.elements())), Printable(model.run_id),
+  return absl::StrFormat("%s parameters as %s; run %s, epoch %016x, from %s",
+                         HumanCount(static_cast<double>(model.manifest.elements())),
+                         admin ? "the coordinator computes with them" : "published", Printable(model.run_id),
                          model.epoch, admin ? global.admin.address : global.coordinator.address);
 }
 
@@ -84,6 +85,7 @@ nlohmann::ordered_json OriginJson(const GlobalOptions& global, const ParametersQ
                                    {"run_id", model.run_id},
                                    {"epoch", absl::StrFormat("%016x", model.epoch)}};
   if (!query.checkpoint.empty()) origin["checkpoint"] = query.checkpoint;
+  origin["values"] = ThroughAdminPort(global, query) ? "computed" : "published";
   if (ThroughAdminPort(global, query)) {
     origin["admin"] = global.admin.address;
   } else {

@@ -7,8 +7,8 @@
 namespace atl {
 
 /// The message of the last line of an error that a program has written to its log (common/log.h, in text or
-/// JSON) from byte `from` on, with its fields where the log is text. Printable, at most 400 bytes. Empty: there
-/// is none in the last 16 KiB, or the log cannot be read.
+/// JSON) from byte `from` on, with its fields where the log is text. Printable, at most 400 bytes. Empty:
+/// there is none in the last 16 KiB, or the log cannot be read.
 std::string LastError(const std::string& log, uint64_t from);
 
 }  // namespace atl

@@ -82,7 +82,7 @@ class WorkerSlot {
   LaunchedWorker shown_;
   std::string trouble_;
   MonoTime started_{};
-  uint64_t log_begin_ = 0;  // of this life, in its log
+  uint64_t log_begin_ = 0;     // of this life, in its log
   MonoTime due_{};             // of the start, or of SIGKILL
   uint32_t lives_ = 0;         // processes started so far
   uint32_t failures_ = 0;      // in a row
