@@ -1,6 +1,8 @@
 #include "client/rpc/grpc_connection.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "atoll/version.h"
@@ -31,15 +33,36 @@ GrpcConnection::GrpcConnection(GrpcConnectionOptions options, const std::shared_
       leave_within_(setup_.options().leave_deadline) {}
 
 template <typename Call>
-absl::Status GrpcConnection::CallWithin(Duration deadline, Call call) {
+absl::Status GrpcConnection::CallWithin(Duration deadline, Call call, CallSet* calls) {
+  if (calls == nullptr) calls = &calls_;
   setup_.AwaitConnection(*channel_, calls_);
+  if (calls_.cancelled()) return Cancelled();
   grpc::ClientContext context;
   setup_.Begin(context, deadline);
-  const CallSet::Registration registration(&calls_, &context);
+  const CallSet::Registration registration(calls, &context);
   const grpc::Status status = call(context);
   if (status.ok()) return absl::OkStatus();
   if (registration.cancelled()) return Cancelled();
   return setup_.Translate(status);
+}
+
+grpc::Status GrpcConnection::FinishJoin(grpc::ClientContext& context, const v1::JoinRequest& request,
+                                        v1::JoinReply& reply) {
+  grpc::CompletionQueue queue;
+  grpc::Status status;
+  const auto reader = stub_->AsyncJoin(&context, request, &queue);
+  reader->Finish(&reply, &status, nullptr);
+  std::optional<MonoTime> ends;
+  void* tag = nullptr;
+  bool ok = false;
+  // Without the answer no goodbye is possible, and the run would wait a lease for this worker.
+  while (queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + std::chrono::milliseconds(20)) ==
+         grpc::CompletionQueue::TIMEOUT) {
+    const MonoTime now = SteadyNow();
+    if (!ends.has_value() && calls_.cancelled()) ends = now + LeaveDeadline();
+    if (ends.has_value() && now >= *ends) joins_.Cancel();
+  }
+  return status;
 }
 
 absl::StatusOr<JoinedRun> GrpcConnection::Join(const JoinCall& call) {
@@ -49,9 +72,10 @@ absl::StatusOr<JoinedRun> GrpcConnection::Join(const JoinCall& call) {
   v1::JoinRequest request = JoinCallToProto(sent);
   // The hash is enough; only a rejection says less.
   if (request.ByteSizeLong() > kMaxUnaryBytes && !request.manifest_hash().empty()) request.clear_manifest();
-  ATOLL_RETURN_IF_ERROR(CallWithin(setup_.options().unary_deadline, [&](grpc::ClientContext& context) {
-    return stub_->Join(&context, request, &reply);
-  }));
+  ATOLL_RETURN_IF_ERROR(CallWithin(
+      setup_.options().unary_deadline,
+      [&](grpc::ClientContext& context) { return FinishJoin(context, request, reply); },
+      call.BecomesMember() ? &joins_ : &calls_));
   return JoinedRunFromProto(reply, call);
 }
 

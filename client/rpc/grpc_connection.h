@@ -44,9 +44,11 @@ class GrpcConnection final : public CoordinatorConnection {
   void CancelCalls(Duration leave_within) override;
 
  private:
-  /// One attempt at a call with one answer, `call(context)`, that CancelCalls ends.
+  /// One attempt at a call with one answer, `call(context)`, that CancelCalls ends, or Cancel of `calls`.
   template <typename Call>
-  absl::Status CallWithin(Duration deadline, Call call);
+  absl::Status CallWithin(Duration deadline, Call call, CallSet* calls = nullptr);
+  /// Waits for the answer, after CancelCalls for no longer than a Leave takes.
+  grpc::Status FinishJoin(grpc::ClientContext& context, const v1::JoinRequest& request, v1::JoinReply& reply);
   Duration LeaveDeadline() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CallSetup setup_;
@@ -56,6 +58,7 @@ class GrpcConnection final : public CoordinatorConnection {
   GrpcPull pull_;
   CallSet calls_;   // with one answer, all but Leave
   CallSet leaves_;  // never cancelled permanently
+  CallSet joins_;   // that make this worker a member
   Mutex mutex_;
   Duration leave_within_ ABSL_GUARDED_BY(mutex_);
 };

@@ -112,7 +112,8 @@ class CoordinatorConnection {
   /// Likewise for pushes, and the upload of initial parameters: there is no time left.
   virtual void CancelPushes() = 0;
   /// Likewise for calls with one answer, all but Leave: the worker is to stop. From now on a Leave takes no
-  /// longer than `leave_within`; where that is shorter, one in progress begins again. From any thread. A
+  /// longer than `leave_within`; where that is shorter, one in progress begins again. A Join in progress that
+  /// makes a member gets as long for its answer, because only then is a Leave possible. From any thread. A
   /// connection whose calls always end soon does nothing.
   virtual void CancelCalls(Duration leave_within) {}
 };

@@ -653,6 +653,51 @@ TEST_F(GrpcConnectionTest, AGoodbyeEndsInTheTimeThatIsLeft) {
   EXPECT_LT(clock_.Now() - begin, Seconds(100));
 }
 
+// Otherwise the coordinator has a member that nobody can sign off.
+TEST_F(GrpcConnectionTest, AJoinInProgressIsAnsweredWhenTheWorkerIsToldToStop) {
+  const auto begun = std::make_shared<std::atomic<int>>(0);
+  const auto answers = std::make_shared<std::atomic<bool>>(false);
+  service_.on_join = [begun, answers](const v1::JoinRequest&, v1::JoinReply*) {
+    ++*begun;
+    while (!*answers) std::this_thread::yield();
+    return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "answered");
+  };
+  JoinCall member;
+  member.manifest_hash = "hash";
+  ASSERT_TRUE(member.BecomesMember());
+  std::thread stopper([&] {
+    while (*begun == 0) std::this_thread::yield();
+    connection_->CancelCalls(Seconds(60));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    *answers = true;
+  });
+  EXPECT_EQ(connection_->Join(member).status().code(), absl::StatusCode::kAlreadyExists);
+  stopper.join();
+  EXPECT_EQ(connection_->Join(member).status().code(), absl::StatusCode::kCancelled) << "begins no more";
+  EXPECT_EQ(*begun, 1);
+}
+
+TEST_F(GrpcConnectionTest, AJoinWithoutAnAnswerEndsInTheTimeOfAGoodbye) {
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  service_.on_join = [begun, over](const v1::JoinRequest&, v1::JoinReply*) {
+    *begun = true;
+    while (!*over) std::this_thread::yield();
+    return grpc::Status::OK;
+  };
+  JoinCall member;
+  member.manifest_hash = "hash";
+  std::thread stopper([&] {
+    while (!*begun) std::this_thread::yield();
+    connection_->CancelCalls(Seconds(0.2));
+  });
+  const MonoTime begin = clock_.Now();
+  EXPECT_EQ(connection_->Join(member).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_LT(clock_.Now() - begin, Seconds(10)) << "not at its deadline";
+  stopper.join();
+  *over = true;
+}
+
 // The worker's thread may begin its goodbye before the thread that stops it has said how long it may take.
 TEST_F(GrpcConnectionTest, AGoodbyeThatHasJustBegunIsSaidWhenItsTimeBecomesShorter) {
   GrpcConnectionOptions options{.address = service_.address()};
