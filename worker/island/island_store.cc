@@ -38,14 +38,21 @@ absl::Status CheckStorePort(const IslandPlace& place) {
   return absl::Status(in_use ? absl::StatusCode::kAlreadyExists : bindable.code(), message);
 }
 
-/// The value of a key that rank 0 sets. DeadlineExceeded: there is none yet. Aborted: this is no store, or
-/// one that has ended.
-absl::StatusOr<std::string> Ask(RankStore& store, const char* key) {
+/// Whether a store answers. DeadlineExceeded: nothing does. Aborted: this is no store, or one that has ended.
+absl::Status CheckAnswers(RankStore& store) {
   const absl::Status pinged = store.Ping(kAnswers);
+  if (pinged.ok()) return pinged;
   if (absl::IsDeadlineExceeded(pinged)) {
     return absl::DeadlineExceededError("what is there takes connections, but does not answer");
   }
-  if (!pinged.ok()) return absl::AbortedError(pinged.message());
+  const char* const what =
+      SaysClosed(pinged.message()) ? "it closes connections" : "its answers are no store's";
+  return absl::AbortedError(absl::StrFormat("%s (%s)", what, std::string(pinged.message())));
+}
+
+/// The value of a key that rank 0 sets. DeadlineExceeded: there is none yet. Else as CheckAnswers.
+absl::StatusOr<std::string> Ask(RankStore& store, const char* key) {
+  ATOLL_RETURN_IF_ERROR(CheckAnswers(store));
   auto value = store.Get(key, kAnswers);
   if (absl::IsDeadlineExceeded(value.status())) {
     return absl::DeadlineExceededError("the store there has no rank 0 yet");
@@ -116,11 +123,9 @@ absl::Status IslandStore::Open() {
   }
   return Await("the store of the ranks", [this]() -> absl::Status {
     ATOLL_ASSIGN_OR_RETURN(store_, Connect());
-    const absl::Status pinged = store_->Ping(kAnswers);
-    if (pinged.ok()) return pinged;
-    Leave();
-    if (absl::IsDeadlineExceeded(pinged)) return absl::DeadlineExceededError("it does not answer");
-    return absl::AbortedError(pinged.message());
+    absl::Status answers = CheckAnswers(*store_);
+    if (!answers.ok()) Leave();
+    return answers;
   });
 }
 
